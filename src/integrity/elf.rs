@@ -121,7 +121,56 @@ impl Elf {
     }
 }
 
-/// The files that an ELF file is linked with, see ld.so(8).
+/// Libraries that hold an interpreter, and its name.
+const INTERPRETERS: [(&str, &str); 20] = [
+    ("libpython", "python3"),
+    ("libpypy", "pypy3"),
+    ("libperl", "perl"),
+    ("libruby", "ruby"),
+    ("libluajit", "luajit"),
+    ("liblua", "lua"),
+    ("libtcl", "tclsh"),
+    ("libtk", "wish"),
+    ("libguile", "guile"),
+    ("libnode", "node"),
+    ("libphp", "php"),
+    ("libjvm", "java"),
+    ("libjli", "java"),
+    ("libR", "R"),
+    ("libjulia", "julia"),
+    ("liboctinterp", "octave"),
+    ("libmono", "mono"),
+    ("libmonosgen", "mono"),
+    ("libquickjs", "qjs"),
+    ("libswipl", "swipl"),
+];
+
+/// Libraries that say nothing of what a program is.
+const COMMON: &str = "\
+    ld-linux ld-musl ld64 libatomic libbsd libc libcrypt libdl libedit libexpat libffi libgcc_s libgmp libhistory libintl libm \
+    libncurses libncursesw libnsl libpthread libreadline libresolv librt libstdc++ libtinfo libtinfow libutil libz linux-vdso";
+
+/// The name of the interpreter that a program is linked with, and with nothing else of a kind. A program that has other libraries
+/// too, such as a debugger, has an interpreter among other things.
+pub(super) fn interpreter_linked(head: &[u8], file: &mut (impl Read + Seek)) -> Option<&'static str> {
+    let linked = Elf::parse(head)?.linked(file).ok()?;
+    // The name of a library ends where its version begins: `libpython3.13t.so.1.0`, `libtcl8.6.so`, `libjulia-internal.so`.
+    let is_of = |library: &str, name: &str| {
+        library.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '_'))
+    };
+    let mut found = None;
+    for library in &linked.needed {
+        let library = library.to_str()?;
+        match INTERPRETERS.iter().find(|(name, _)| is_of(library, name)) {
+            Some((_, name)) => found = found.or(Some(*name)),
+            None if COMMON.split(' ').any(|name| is_of(library, name)) => {}
+            None => return None,
+        }
+    }
+    found
+}
+
+/// What a file is linked with, see ld.so(8).
 #[derive(Debug, Default)]
 pub(super) struct Linked {
     pub loader: Option<PathBuf>,

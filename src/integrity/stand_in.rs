@@ -1,38 +1,69 @@
-//! Which known program a file under another name is: a link to it, a copy of it, or a script that hands its arguments on to it.
+//! Which known program a file under another name is: a link to it, a copy of it, another build of it, or a script that hands its
+//! arguments on to it.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::handed_on::{self, UNKNOWN};
 use super::wrappers::{known_names, reach_of};
 
 /// How much of a script is read.
-const LONGEST_SCRIPT: u64 = 16 * 1024;
+const LONGEST_SCRIPT: u64 = 256 * 1024;
 
-/// The directories of the system's own programs, which stand under their own names there.
-const OF_SYSTEM: [&str; 4] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
+/// How many scripts one after the other are followed.
+const DEEPEST: usize = 3;
 
 /// Programs that are many in one file: what a link to them does depends on its name.
 const HOLD_MANY: [&str; 4] = ["busybox", "toybox", "coreutils", "rustup"];
+
+/// A file that is one of these too is many programs in one, whatever it is called.
+const HARMLESS: [&str; 18] = [
+    "true", "false", "cat", "ls", "echo", "pwd", "cp", "mkdir", "date", "uname", "basename", "dirname", "head", "wc",
+    "id", "sleep", "rustc", "rustfmt",
+];
 
 /// The known programs in the directories of a search path, which are looked for if a file is compared with them.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPrograms {
     places: Vec<PathBuf>,
-    by_size: OnceCell<HashMap<u64, Vec<(&'static str, PathBuf)>>>,
+    by_size: OnceCell<HashMap<u64, Vec<Found>>>,
+    /// What was found out before, by real path.
+    names: RefCell<HashMap<PathBuf, Option<String>>>,
+}
+
+/// A program in a directory of the search path.
+#[derive(Debug)]
+struct Found {
+    /// `None` if its file is one of those that hold many.
+    name: Option<String>,
+    path: PathBuf,
 }
 
 impl KnownPrograms {
     /// Those in these directories.
     pub fn new(places: &[PathBuf]) -> Self {
-        Self { places: places.to_vec(), by_size: OnceCell::new() }
+        Self { places: places.to_vec(), ..Self::default() }
     }
 
     /// The name of the interpreter or wrapper that this program is, although it has another name; `None` if nothing is known.
     pub fn name_of(&self, program: &Path) -> Option<String> {
+        self.named(program, DEEPEST)
+    }
+
+    fn named(&self, program: &Path, depth: usize) -> Option<String> {
         let real = program.canonicalize().ok()?;
+        if let Some(known) = self.names.borrow().get(&real) {
+            return known.clone();
+        }
+        let name = self.look_at(&real, depth);
+        self.names.borrow_mut().insert(real, name.clone());
+        name
+    }
+
+    fn look_at(&self, real: &Path, depth: usize) -> Option<String> {
         let name = real.file_name()?.to_str()?;
         if HOLD_MANY.contains(&name) {
             return None;
@@ -40,13 +71,33 @@ impl KnownPrograms {
         if reach_of(name).is_some() {
             return Some(name.to_owned());
         }
+        let mut file = File::open(real).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
         let mut start = Vec::new();
-        File::open(&real).ok()?.take(LONGEST_SCRIPT).read_to_end(&mut start).ok()?;
-        if start.starts_with(b"#!") {
-            return of_script(&String::from_utf8_lossy(&start));
+        file.by_ref().take(LONGEST_SCRIPT).read_to_end(&mut start).ok()?;
+        // A shell also runs a text without a first line.
+        if start.starts_with(b"#!") || !start.iter().take(256).any(|byte| *byte == 0) {
+            return handed_on::of_script(&String::from_utf8_lossy(&start), &|word| self.of_word(word, depth));
         }
-        let is_of_system = real.parent().is_some_and(|place| OF_SYSTEM.iter().any(|of| place == Path::new(of)));
-        if is_of_system { None } else { self.copied_as(&real) }
+        #[cfg(target_os = "linux")]
+        if let Some(name) = super::elf::interpreter_linked(&start, &mut file) {
+            return Some(name.to_owned());
+        }
+        self.copied_as(real)
+    }
+
+    /// The known program that a script names with a word.
+    fn of_word(&self, word: &str, depth: usize) -> Option<String> {
+        let name = word.rsplit('/').next().filter(|name| !name.contains(UNKNOWN))?;
+        if reach_of(name).is_some() {
+            return Some(name.to_owned());
+        }
+        let depth = depth.checked_sub(1)?;
+        if word.starts_with('/') {
+            return self.named(Path::new(word), depth);
+        }
+        let is_name = !word.is_empty() && !word.contains(['/', UNKNOWN]);
+        let mut paths = self.places.iter().filter(|_| is_name).map(|place| place.join(word));
+        paths.find(|path| path.is_file()).and_then(|path| self.named(&path, depth))
     }
 
     /// The known program that has the same contents.
@@ -54,72 +105,34 @@ impl KnownPrograms {
         let size = fs::metadata(file).ok()?.len();
         let alike = self.by_size.get_or_init(|| self.look()).get(&size)?;
         let contents = fs::read(file).ok()?;
-        let same = alike.iter().find(|(_, path)| fs::read(path).is_ok_and(|other| other == contents));
-        same.map(|(name, _)| (*name).to_owned())
+        let same: Vec<&Found> =
+            alike.iter().filter(|found| fs::read(&found.path).is_ok_and(|other| other == contents)).collect();
+        if same.iter().any(|found| found.name.is_none()) {
+            return None;
+        }
+        same.first().and_then(|found| found.name.clone())
     }
 
-    fn look(&self) -> HashMap<u64, Vec<(&'static str, PathBuf)>> {
-        let mut by_size: HashMap<_, Vec<_>> = HashMap::new();
-        for name in known_names().filter(|name| !HOLD_MANY.contains(name)) {
-            for path in self.places.iter().map(|place| place.join(name)) {
-                if let Ok(size) = fs::metadata(&path).map(|found| found.len()) {
-                    by_size.entry(size).or_default().push((name, path));
+    fn look(&self) -> HashMap<u64, Vec<Found>> {
+        let mut by_size: HashMap<_, Vec<Found>> = HashMap::new();
+        let places: BTreeSet<PathBuf> = self.places.iter().filter_map(|place| place.canonicalize().ok()).collect();
+        let holds_many = |name: &str| HOLD_MANY.contains(&name) || HARMLESS.contains(&name);
+        for place in places {
+            let mut names: Vec<String> = match fs::read_dir(&place) {
+                Ok(entries) => entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect(),
+                // One that may only be searched.
+                Err(_) => known_names().chain(HARMLESS).chain(HOLD_MANY).map(str::to_owned).collect(),
+            };
+            names.retain(|name| reach_of(name).is_some() || holds_many(name));
+            names.sort();
+            for name in names {
+                let path = place.join(&name);
+                if let Some(found) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) {
+                    let name = Some(name).filter(|name| !holds_many(name));
+                    by_size.entry(found.len()).or_default().push(Found { name, path });
                 }
             }
         }
         by_size
-    }
-}
-
-/// The program that reads the arguments of a script: the interpreter if the script is the value of one of its options, as in
-/// `#!/usr/bin/awk -f`, or the program that gets all of them from it, as by `exec python3 "$@"`.
-fn of_script(script: &str) -> Option<String> {
-    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
-    let mut lines = script.lines();
-    let first = lines.next()?.strip_prefix("#!")?;
-    let mut words = first.split_whitespace().skip_while(|word| {
-        base(word) == "env" || word.starts_with("-S") || *word == "--split-string" || word.contains('=')
-    });
-    let interpreter = base(words.next()?);
-    let takes_arguments =
-        |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(['c', 'f', 'i', 's']);
-    if reach_of(&interpreter).is_some() && words.any(takes_arguments) {
-        return Some(interpreter);
-    }
-    let handed_on = |line: &str| {
-        let line = line.trim();
-        if line.starts_with('#') || !(line.contains("\"$@\"") || line.contains("$@") || line.contains("$*")) {
-            return None;
-        }
-        let named = line.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-        let named = named.skip_while(|word| matches!(*word, "exec" | "command" | "-a") || word.contains('=')).map(base);
-        named.take(1).find(|name| reach_of(name).is_some())
-    };
-    lines.find_map(handed_on)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::of_script;
-
-    #[test]
-    fn a_script_is_what_reads_its_arguments() {
-        for (script, expected) in [
-            ("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n", Some("python3")),
-            ("#!/bin/sh\n# comment\nX=1 exec node $*\n", Some("node")),
-            ("#!/bin/bash\nenv \"$@\"\n", Some("env")),
-            ("#!/usr/bin/awk -f\nBEGIN {}\n", Some("awk")),
-            ("#!/usr/bin/env -S sed -nf\n", Some("sed")),
-            ("#!/usr/bin/make -f\n", Some("make")),
-            ("#!/bin/sh -s\n", Some("sh")),
-            ("#!/bin/sh -eu\necho \"$@\"\n", None),
-            ("#!/bin/sh\necho ran \"$@\"; cat\n", None),
-            ("#!/usr/bin/python3\nimport sys\n", None),
-            ("#!/usr/bin/env node\nrequire('./npm')\n", None),
-            ("#!/bin/sh\n# exec python3 \"$@\"\ntrue\n", None),
-            ("#!", None),
-        ] {
-            assert_eq!(of_script(script).as_deref(), expected, "{script}");
-        }
     }
 }

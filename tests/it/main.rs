@@ -56,6 +56,7 @@ mod mock;
 mod model;
 mod moving;
 mod never_written;
+mod other_names;
 mod packaging;
 mod policy;
 mod policy_commands;

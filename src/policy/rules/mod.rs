@@ -56,8 +56,8 @@ pub use grammar::{
 };
 pub(crate) use judge::{HIDDEN, without_values};
 pub use judge::{Judgement, PathJudge};
+pub(crate) use load::schema;
 pub use load::{ListEntry, PolicyText};
-pub(crate) use load::{is_runner, schema};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
 use profiles::{Profile, Shipped};
 pub use profiles::{names as profile_names, text as profile_text};

@@ -38,7 +38,6 @@ use super::{DescribedBy, Rules, examples};
 use crate::integrity::reach_of;
 use crate::text::nearest;
 use fields::{Fields, What, entries, one_or_more, text};
-pub(crate) use pinned::is_runner;
 pub(crate) use schema::schema;
 
 /// A policy file that was read.

@@ -5,15 +5,7 @@ use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, OptionRule, Origin, Takes, ValueType};
 use super::escapes::Escapes;
 use super::settings;
-use crate::integrity::{Reach, reach_of};
-
-/// Programs that run the program which their first operand names.
-const RUNNERS: &str = "\
-    bunx busybox bwrap catchsegv choom chroot chrt cpulimit dbus-run-session doas dumb-init eatmydata env fakeroot \
-    firejail flock genv gnice gnohup gosu gstdbuf gtimeout gxargs i386 ionice linux32 linux64 ltrace multitime \
-    nice nohup npx nsenter numactl parallel pkexec pnpx proot proxychains proxychains4 rlwrap runcon runuser \
-    script sem setarch setpriv setsid stdbuf strace su su-exec sudo systemd-run taskset time timeout tini torify \
-    torsocks toybox trickle tsocks uclampset unbuffer unshare uvx valgrind watch x86_64 xargs xvfb-run";
+use crate::integrity::{Reach, is_runner, reach_of};
 
 /// Interpreters whose code is mostly harmless, but can start programs.
 const LANGUAGES: [&str; 8] = ["sed", "awk", "gawk", "mawk", "nawk", "m4", "sqlite3", "psql"];
@@ -24,11 +16,6 @@ const CODE: [&str; 12] =
 
 /// Options of find that run programs.
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
-
-/// Whether a program runs the program that its first operand names.
-pub(crate) fn is_runner(name: &str) -> bool {
-    RUNNERS.split(' ').any(|runner| runner == name)
-}
 
 /// Checks the rule of a command.
 pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) -> Result<(), PolicyError> {

@@ -4,7 +4,8 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::pattern::literal_beginning;
-use crate::policy::rules::{Effect, is_runner};
+use crate::integrity::is_runner;
+use crate::policy::rules::Effect;
 
 /// The place of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
