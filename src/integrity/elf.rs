@@ -170,7 +170,7 @@ pub(super) fn interpreter_linked(head: &[u8], file: &mut (impl Read + Seek)) -> 
     found
 }
 
-/// What a file is linked with, see ld.so(8).
+/// The files that an ELF file is linked with, see ld.so(8).
 #[derive(Debug, Default)]
 pub(super) struct Linked {
     pub loader: Option<PathBuf>,

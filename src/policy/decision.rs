@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::proposal::{Approved, Proposal};
 use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin};
 use super::{
-    AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, Rule, WorkingDirectory, subcommands,
+    AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, WorkingDirectory,
+    subcommands,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -145,8 +146,8 @@ pub struct Explanation {
     pub literal_pattern: Option<&'static str>,
     /// The words that would run and have a secret part: the number of the word, and the byte from which it is secret.
     pub(crate) secrets: Vec<(usize, usize)>,
-    /// Whether a `deny` of its rule refuses it.
-    pub(crate) is_denied: bool,
+    /// How firmly it is refused, if it is.
+    pub(crate) refusal_kind: RefusalKind,
 }
 
 /// The part of a policy that a call was decided by.
@@ -199,7 +200,7 @@ pub(super) struct Judged {
     pub claims: Vec<HeldClaim>,
     /// The rule's settings for the environment of the call.
     pub env: EnvRule,
-    pub is_denied: bool,
+    pub refusal_kind: RefusalKind,
 }
 
 /// Decides whether a command runs. Pure: everything that it rests on is in its arguments.
@@ -225,13 +226,13 @@ fn decide_in_order(
     approved: Approved<'_>,
     explanation: &mut Explanation,
 ) -> Result<AllowedCommand, Refusal> {
+    explanation.refusal_kind = refusal_kind(&facts, command.is_err());
     let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule, variables } = facts;
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
     explanation.described = judged.as_ref().map(|judged| judged.described.clone());
     explanation.secrets = judged.as_ref().map(|judged| judged.secrets.clone()).unwrap_or_default();
-    explanation.is_denied = judged.as_ref().is_some_and(|judged| judged.is_denied);
     let word = command.word().to_owned();
     let Some(rule) = rule else {
         return Err(Refusal::NotAllowed { word, allowed: allow.listed() });
@@ -305,6 +306,18 @@ fn decide_in_order(
             let (rule, approved) = (Some(rule), Some(state));
             Ok(AllowedCommand { level, program, words, directory, rule, claims, env, approved })
         }
+    }
+}
+
+/// How firmly a command is refused, if it is.
+fn refusal_kind(facts: &Facts, is_no_command: bool) -> RefusalKind {
+    match (&facts.judged, &facts.rule) {
+        _ if is_no_command => RefusalKind::Unclear,
+        (Some(judged), _) if facts.untrusted.is_some() => judged.refusal_kind.max(RefusalKind::Unclear),
+        (Some(judged), _) => judged.refusal_kind,
+        (None, _) if facts.untrusted.is_some() => RefusalKind::Unclear,
+        (None, Some(Rule::Described(rule))) if rule.denies() => RefusalKind::Unclear,
+        (None, Some(_) | None) => RefusalKind::Undescribed,
     }
 }
 

@@ -2,13 +2,14 @@
 //! programs that embed the crate all go through it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::decision::{self, Facts, Judged, LineVariable};
 use super::proposal::Approved;
 use super::rules::{CommandRule, Expected, HIDDEN, Match, OnDisk};
 use super::{
     CommandLine, CommandLineError, Decision, DescribedAt, Directories, DirectoryError, NotALine, Policy, Program,
-    Refusal, Rule, WorkingDirectory,
+    Refusal, RefusalKind, Rule, WorkingDirectory, is_path,
 };
 use crate::files::FileState;
 use crate::text::nearest;
@@ -100,8 +101,13 @@ impl Policy {
             facts.rule = None;
         }
         let attempted = command.as_ref().err().map(CommandLineError::attempted);
+        let denied = match (&command, &facts.rule) {
+            (Ok(command), None) => self.denied_by_its_file(command, directories, &facts.directory),
+            (Ok(_), Some(_)) | (Err(_), _) => RefusalKind::Undescribed,
+        };
         let is_judged = facts.judged.is_some();
         let mut decision = decision::decide(&self.allow, command, facts, approved);
+        decision.explanation.refusal_kind = decision.explanation.refusal_kind.max(denied);
         if decision.outcome.is_err() && !is_judged {
             // Nobody has looked at its arguments.
             let words = attempted.unwrap_or_else(|| std::mem::take(&mut decision.explanation.words));
@@ -113,6 +119,34 @@ impl Policy {
             }
         }
         decision
+    }
+
+    /// How firmly a command is refused whose first word nothing allows: a rule that denies is for its file, by whatever word a call
+    /// reaches it.
+    fn denied_by_its_file(
+        &self,
+        command: &CommandLine,
+        directories: &Directories,
+        directory: &Result<WorkingDirectory, DirectoryError>,
+    ) -> RefusalKind {
+        let rules = self.allow.rules();
+        if !rules.written().any(|rule| rule.denies()) {
+            return RefusalKind::Undescribed;
+        }
+        let word = command.word();
+        let program = match directory {
+            Ok(directory) => self.programs.find(Rule::Any, word, directory),
+            // Nobody knows where a relative path leads then.
+            Err(_) if is_path(word) && !Path::new(word).is_absolute() => return RefusalKind::Unclear,
+            Err(_) => self.programs.find_listed(word),
+        };
+        let project = directories.project_for_commands().map(|project| project.path());
+        let rule = program.and_then(|program| self.programs.rule_of(program.path(), word, rules, project));
+        match (rule, directory) {
+            (Some(rule), Ok(directory)) => judged(&rule, command.words(), directories, directory).refusal_kind,
+            (Some(rule), Err(_)) if rule.denies() => RefusalKind::Unclear,
+            (Some(_), Err(_)) | (None, _) => RefusalKind::Undescribed,
+        }
     }
 
     /// The words of a refused call that no rule has judged, without what may be a secret according to the rule of its first word.
@@ -184,8 +218,8 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     let reason = judgement.reason.map(str::to_owned);
     let env = matched.map(Match::env).unwrap_or_default();
     let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
-    let is_denied = judgement.is_denied;
-    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env, is_denied }
+    let refusal_kind = judgement.refusal_kind;
+    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env, refusal_kind }
 }
 
 /// Compares words with how they are shown: the numbers of those with a secret part, and the byte from which it is secret.

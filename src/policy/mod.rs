@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use self::rules::Redirections;
 use crate::integrity::Guard;
 
 mod allow_list;
@@ -36,6 +37,7 @@ mod proposal;
 mod protected;
 mod quoted;
 mod refusal;
+mod refusal_kind;
 mod region;
 pub mod rules;
 #[cfg(feature = "shell")]
@@ -67,6 +69,7 @@ pub use proposal::{Approved, Proposal, ShellChange};
 pub(crate) use protected::Protected;
 pub use quoted::quoted;
 pub use refusal::{NOT_FOUND_NOTE, Refusal};
+pub(crate) use refusal_kind::RefusalKind;
 #[cfg(feature = "shell")]
 pub use shell_command::ShellCommand;
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
@@ -143,5 +146,11 @@ impl Policy {
     /// Where programs are found.
     pub fn programs(&self) -> &Programs {
         &self.programs
+    }
+
+    /// Whether the operator denies anything at all.
+    pub(crate) fn denies_anything(&self) -> bool {
+        let rules = self.allow.rules();
+        rules.written().any(|rule| rule.denies()) || rules.redirections().is_some_and(Redirections::denies)
     }
 }

@@ -8,7 +8,7 @@ use super::parts::Parts;
 use crate::jsonrpc::RequestId;
 use crate::lines::{AndOr, Line, Pipeline};
 use crate::policy::line::{LineRefusal, PartDecision, PartKind, PartOutcome, ReadLine, RequestedLine};
-use crate::policy::{Approved, Decision, Refusal, Requested};
+use crate::policy::{Approved, Decision, Refusal, RefusalKind, Requested, quoted};
 
 /// The number of the one call, and the name of its tool in the audit log.
 const CALL: u64 = 1;
@@ -29,12 +29,12 @@ pub(crate) enum LineVerdict {
     Asks(String),
     /// The operator denies it.
     Denied(String),
-    /// Nothing describes it; whether a person would be asked about another part of it.
+    /// Nothing describes a part of it; whether a person would be asked about another part of it.
     Undescribed {
         why: String,
         asks: bool,
     },
-    /// It can't be read.
+    /// It can't be read, or a part of it can't be judged as things are now, so that it may be something that is denied.
     Unreadable(String),
 }
 
@@ -76,7 +76,7 @@ impl Parts {
                 let decision = self.policy.plan(self.policy.directories(), requested);
                 let verdict = match decision.outcome {
                     Ok(_) => LineVerdict::Allowed,
-                    Err(refusal) => of_refused_line(&refusal, &decision.parts),
+                    Err(refusal) => self.of_refused_line(text, &refusal, &decision.parts),
                 };
                 return AgentsLine { parts: decision.parts, verdict };
             }
@@ -91,8 +91,11 @@ impl Parts {
             // Where there is no such program, nothing runs.
             Ok(_) | Err(Refusal::ProgramNotFound { .. }) => LineVerdict::Allowed,
             Err(refusal @ Refusal::NeedsApproval(_)) => LineVerdict::Asks(refusal.to_string()),
-            Err(refusal) if explanation.is_denied => LineVerdict::Denied(refusal.to_string()),
-            Err(refusal) => LineVerdict::Undescribed { why: refusal.to_string(), asks: false },
+            Err(refusal) => match explanation.refusal_kind {
+                RefusalKind::Denied => LineVerdict::Denied(refusal.to_string()),
+                RefusalKind::Unclear => LineVerdict::Unreadable(refusal.to_string()),
+                RefusalKind::Undescribed => LineVerdict::Undescribed { why: refusal.to_string(), asks: false },
+            },
         };
         let outcome = match &verdict {
             LineVerdict::Allowed => PartOutcome::Allowed,
@@ -104,19 +107,61 @@ impl Parts {
         let part = PartDecision { number: 1, kind: PartKind::Command, explanation, input: None, outcome };
         AgentsLine { parts: vec![part], verdict }
     }
+
+    /// Of the parts, what is denied beats what can't be judged, and that beats what nothing describes.
+    fn of_refused_line(&self, text: &str, refusal: &LineRefusal, parts: &[PartDecision]) -> LineVerdict {
+        let why = refusal.to_string();
+        let asks = parts.iter().any(|part| part.outcome == PartOutcome::Ask);
+        // Words and files mean something else in another directory.
+        let depends_on_directory = self.policy.denies_anything() || text.contains('>');
+        match (refusal, strongest(parts)) {
+            (LineRefusal::NeedsApproval(_), _) => LineVerdict::Asks(why),
+            (_, Some((RefusalKind::Denied, part))) => LineVerdict::Denied(sentence_of(part)),
+            (LineRefusal::Directory(_), _) if depends_on_directory => LineVerdict::Unreadable(why),
+            (_, Some((RefusalKind::Unclear, _))) => LineVerdict::Unreadable(why),
+            _ if depends_on_directory && parts.iter().any(is_unknown_directory) => LineVerdict::Unreadable(why),
+            (LineRefusal::Directory(_) | LineRefusal::Part { .. } | LineRefusal::ChangedSinceApproval { .. }, _) => {
+                LineVerdict::Undescribed { why, asks }
+            }
+        }
+    }
 }
 
-/// Of the parts, deny beats what nothing describes, and that beats what asks.
-fn of_refused_line(refusal: &LineRefusal, parts: &[PartDecision]) -> LineVerdict {
-    let why = refusal.to_string();
-    let is_refused = |part: &&PartDecision| matches!(part.outcome, PartOutcome::Refused(_));
-    let denied = parts.iter().filter(is_refused).find(|part| part.explanation.is_denied);
-    let asks = parts.iter().any(|part| part.outcome == PartOutcome::Ask);
-    match (refusal, denied.map(|part| &part.outcome)) {
-        (LineRefusal::NeedsApproval(_), _) => LineVerdict::Asks(why),
-        (_, Some(PartOutcome::Refused(denied))) => LineVerdict::Denied(denied.clone()),
-        (LineRefusal::Directory(_) | LineRefusal::Part { .. } | LineRefusal::ChangedSinceApproval { .. }, _) => {
-            LineVerdict::Undescribed { why, asks }
+impl AgentsLine {
+    /// Why the operator denies a part that is decided only at its turn, as things are now; `None` if none is denied. Another shell would
+    /// not decide again.
+    pub(crate) fn denied_as_it_is_now(&self) -> Option<String> {
+        let (kind, part) = strongest(&self.parts)?;
+        (kind == RefusalKind::Denied).then(|| sentence_of(part))
+    }
+
+    /// Whether a part is decided only at its turn.
+    pub(crate) fn has_undecided(&self) -> bool {
+        self.parts.iter().any(|part| part.outcome == PartOutcome::AtItsTurn)
+    }
+}
+
+/// The part that is refused most firmly, the first of several. What is decided only at its turn may be denied then.
+fn strongest(parts: &[PartDecision]) -> Option<(RefusalKind, &PartDecision)> {
+    let refused = parts.iter().rev().filter_map(|part| match part.outcome {
+        PartOutcome::Refused(_) => Some((part.explanation.refusal_kind, part)),
+        PartOutcome::AtItsTurn => Some((part.explanation.refusal_kind.max(RefusalKind::Unclear), part)),
+        PartOutcome::Allowed | PartOutcome::Ask => None,
+    });
+    refused.max_by_key(|(kind, _)| *kind)
+}
+
+/// Whether the directory after a part is not known: a `cd` that is refused, or may fail.
+fn is_unknown_directory(part: &PartDecision) -> bool {
+    part.kind == PartKind::Builtin && part.outcome != PartOutcome::Allowed
+}
+
+fn sentence_of(part: &PartDecision) -> String {
+    match &part.outcome {
+        PartOutcome::Refused(sentence) => sentence.clone(),
+        PartOutcome::Allowed | PartOutcome::AtItsTurn | PartOutcome::Ask => {
+            let word = part.explanation.words.first().map_or("", String::as_str);
+            format!("command {}, {}: the operator denies it as files are now", part.number, quoted(word))
         }
     }
 }

@@ -132,6 +132,91 @@ fn a_deny_of_a_rule_is_no_matter_of_opinion() {
 }
 
 #[test]
+fn what_is_denied_never_becomes_no_opinion() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::write(
+        here.join("p.yaml"),
+        "version: 1\ncommands:\n  ls: any\n  date: {sandbox: {write: none}}\n  \
+         cat: {operands: [{path: read, count: '0..', deny: {path: {access: read, under: [secret]}}}], stdin: true}\n  \
+         cp: {operands: [{path: read}, {path: write}]}\n  \
+         rm: {decision: deny, operands: [{text: {}, count: '0..'}]}\n  mv: {decision: deny}\n",
+    )
+    .unwrap();
+    for directory in ["secret", "sub", ".claude"] {
+        fs::create_dir(here.join(directory)).unwrap();
+    }
+    fs::write(here.join("secret/s"), "").unwrap();
+    std::os::unix::fs::symlink("/bin/rm", here.join("other")).unwrap();
+    std::os::unix::fs::symlink("secret", here.join("link")).unwrap();
+    let asked = |line: &str| {
+        let arguments = "claude-code --policy p.yaml --project-dir . --lines files --agent-shell bash --unknown pass";
+        let (status, answer, stderr) = hook(&here, arguments, &event("claude-code", line, &here));
+        assert_eq!(status, Some(0), "{line}: {stderr}");
+        read("claude-code", &answer).0
+    };
+    for (line, expected) in [
+        // What nothing describes.
+        ("curl x", ""),
+        ("curl x; ls", ""),
+        ("cp ../a b", ""),
+        // Redirections.
+        ("cat < secret/s", "deny"),
+        ("cat < secret/s; ls", "deny"),
+        ("curl x < secret/s", ""),
+        ("ls > .git/hooks/x", "deny"),
+        ("curl x > .claude/settings.json", "deny"),
+        ("(curl x) > .claude/settings.json", "deny"),
+        ("curl x; ls > .claude/settings.json", "deny"),
+        ("ls; ls > .claude/settings.json", "deny"),
+        ("date > x", "deny"),
+        ("ls > /etc/cron.d/x", "ask"),
+        ("curl x > $NOVAR", "ask"),
+        // Paths among arguments.
+        ("cp a .claude/settings.json", "deny"),
+        ("cp a ../b", "ask"),
+        // After another command.
+        ("ls; cat secret/s", "deny"),
+        ("ls nosuch || cat secret/s", "deny"),
+        ("ls; rm *", "deny"),
+        ("curl x; cat f", "ask"),
+        ("ls; cat f", "ask"),
+        // Words that are not known.
+        ("rm $NOVAR", "deny"),
+        ("cat $NOVAR secret/s", "deny"),
+        ("cat $NOVAR", "ask"),
+        ("ls $NOVAR", "ask"),
+        // Words that the rule does not describe.
+        ("cat --weird secret/s", "ask"),
+        ("cat ../x secret/s", "ask"),
+        ("cat ../x", ""),
+        ("rm -rf x", "deny"),
+        ("mv a b", "deny"),
+        // Another directory than the one that is known.
+        ("cd link && cat s", "ask"),
+        ("ls && cd sub; curl s", "ask"),
+        // The same program.
+        ("/bin/rm x", "deny"),
+        ("./other x", "deny"),
+        ("ls; /bin/rm x", "deny"),
+        ("/bin/cat secret/s", "deny"),
+        ("/bin/cat f", ""),
+    ] {
+        assert_eq!(asked(line), expected, "{line}");
+    }
+    // Where the event's directory is not allowed.
+    let elsewhere = |line: &str| {
+        let arguments = "claude-code --policy p.yaml --cwd-root sub --agent-shell bash --unknown pass";
+        let (_, answer, stderr) = hook(&here, arguments, &event("claude-code", line, &here));
+        (read("claude-code", &answer).0, stderr)
+    };
+    for (line, expected) in [("cat f", "ask"), ("rm f", "ask"), ("/bin/rm f", "ask"), ("ls; rm f", "ask"), ("curl", "")]
+    {
+        assert_eq!(elsewhere(line), (expected.to_owned(), String::new()), "{line}");
+    }
+}
+
+#[test]
 fn whatever_goes_wrong_blocks_with_a_reason() {
     let here = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(here.path()).unwrap();

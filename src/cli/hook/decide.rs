@@ -47,22 +47,31 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
     let mut parts = Parts::new(&config);
     parts.check_start().map_err(|error| error.to_string())?;
     let decided = parts.decide_for_agent(&line, directory)?;
-    let verdict = match decided.verdict {
-        LineVerdict::Denied(reason) => return Ok(Verdict::Deny { reason }),
-        LineVerdict::Unreadable(why) => return Ok(options.unknown.unreadable(why)),
-        LineVerdict::Undescribed { why, asks } => return Ok(undescribed(options.unknown, why, asks)),
-        LineVerdict::Asks(reason) => Some(reason),
+    let verdict = match &decided.verdict {
+        LineVerdict::Denied(reason) => return Ok(Verdict::Deny { reason: reason.clone() }),
+        LineVerdict::Unreadable(why) => return Ok(options.unknown.unreadable(why.clone())),
+        LineVerdict::Undescribed { why, asks } => return Ok(undescribed(options.unknown, why.clone(), *asks)),
+        LineVerdict::Asks(reason) => Some(reason.clone()),
         LineVerdict::Allowed => None,
     };
     let Some(rewriting) = rewriting.filter(|_| !is_own) else {
+        if is_own {
+            return Ok(
+                verdict.map_or(Verdict::Allow { rewritten: None }, |reason| Verdict::Ask { reason, rewritten: None })
+            );
+        }
+        if let Some(reason) = decided.denied_as_it_is_now() {
+            return Ok(Verdict::Deny { reason });
+        }
         let here = directory.as_ref();
         let gate = Gate { shell, parts: &decided.parts, server: &parts, config: &config, here };
-        let doubt = if is_own { None } else { gate.doubt(&line) };
-        return Ok(match (doubt, verdict) {
-            (None, None) if event.kind == Kind::PermissionRequest && !is_own => {
+        return Ok(match (gate.doubt(&line), verdict) {
+            (None, None) if event.kind == Kind::PermissionRequest => {
                 let reason = "the event may not say in which directory and by which shell the line runs".to_owned();
                 Verdict::Ask { reason, rewritten: None }
             }
+            // Nobody decides on the rest at its turn.
+            (Some(Doubt::Undescribed(why)), _) if decided.has_undecided() => options.unknown.unreadable(why),
             (Some(Doubt::Unreadable(why)), _) => options.unknown.unreadable(why),
             (Some(Doubt::Undescribed(why)), asks) => undescribed(options.unknown, why, asks.is_some()),
             (None, Some(reason)) => Verdict::Ask { reason, rewritten: None },

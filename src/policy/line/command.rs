@@ -8,8 +8,8 @@ use crate::lines::{Builtin, BuiltinError, ExpandError, Part, Redirection, Simple
 use crate::policy::evaluate::InPlace;
 use crate::policy::proposal::Approved;
 use crate::policy::{
-    AllowedCommand, CommandLine, Decision, Directories, Explanation, LineVariable, Policy, Proposal, Refusal, Rule,
-    quoted,
+    AllowedCommand, CommandLine, Decision, Directories, Explanation, LineVariable, Policy, Proposal, Refusal,
+    RefusalKind, Rule, quoted,
 };
 
 /// The surroundings of a decision on a part of a line.
@@ -90,7 +90,8 @@ impl Here<'_> {
             |kind, words, explanation, verdict| Commanded { kind, words, is_as_found, has_input, explanation, verdict };
         let refused = |words: Vec<String>, sentence: String| {
             let words = self.policy.without_secrets(words);
-            let explanation = Explanation { words: words.clone(), ..Explanation::default() };
+            let refusal_kind = RefusalKind::Unclear;
+            let explanation = Explanation { words: words.clone(), refusal_kind, ..Explanation::default() };
             commanded(PartKind::Command, words, explanation, Verdict::Refused(sentence))
         };
         let words = match self.words(simple) {
@@ -102,8 +103,13 @@ impl Here<'_> {
                     // Other names may be found then.
                     _ => Some(Verdict::AtItsTurn),
                 };
-                let mut refused = refused(words, error.to_string());
+                // The words that are known may be enough to deny it.
+                let known = self.evaluated(words.clone(), has_input, BTreeMap::new(), Approved::default());
+                let kind = known.explanation.refusal_kind.max(RefusalKind::Unclear);
+                let denied = known.outcome.err().filter(|_| kind == RefusalKind::Denied);
+                let mut refused = refused(words, denied.map_or_else(|| error.to_string(), |denied| denied.to_string()));
                 refused.verdict = verdict.unwrap_or(refused.verdict);
+                refused.explanation.refusal_kind = kind;
                 return refused;
             }
         };
@@ -133,18 +139,23 @@ impl Here<'_> {
             Ok(variables) => variables,
             Err(error) => return refused(words, error.to_string()),
         };
-        let mut arguments = words.clone();
-        let first = arguments.remove(0);
-        let asked = InPlace {
-            command: CommandLine::from_process(first, arguments),
-            directory: Ok(self.position.directory.clone()),
-            has_input,
-            variables,
-            approved,
-        };
-        let Decision { explanation, outcome } = self.policy.evaluate_in(self.directories, asked);
+        let Decision { explanation, outcome } = self.evaluated(words.clone(), has_input, variables, approved);
         let verdict = self.verdict(&words, has_pattern, &explanation, outcome);
         commanded(PartKind::Command, words, explanation, verdict)
+    }
+
+    /// Decides on words as for any call.
+    fn evaluated(
+        &self,
+        mut words: Vec<String>,
+        has_input: bool,
+        variables: BTreeMap<String, LineVariable>,
+        approved: Approved<'_>,
+    ) -> Decision {
+        let arguments = words.split_off(words.len().min(1));
+        let command = CommandLine::from_process(words.concat(), arguments);
+        let directory = Ok(self.position.directory.clone());
+        self.policy.evaluate_in(self.directories, InPlace { command, directory, has_input, variables, approved })
     }
 
     /// The meaning of a decision for a line, in which files may change before the command runs.

@@ -7,7 +7,7 @@
 //! - `reading`: from text to a line, or to one plain command.
 //! - `whole`: the decision before anything runs.
 //! - `turn`: the decision on a pipeline at its turn.
-//! - `command`: what both say about one command; `redirection`: about one redirection.
+//! - `command`: what both say about one command; `redirection`: about one redirection; `refused_file`: how firmly one is refused.
 //! - `places`: `cd`, and the directories in which patterns find names.
 //! - `proposal`: what a person is asked about a line; `refusal`: why a line does not run.
 
@@ -18,6 +18,7 @@ mod proposal;
 mod reading;
 mod redirection;
 mod refusal;
+mod refused_file;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;

@@ -5,7 +5,7 @@ use super::proposal::AskedFile;
 use super::{DecidedFile, DecidedRedirection, PartDecision, PartKind, PartOutcome};
 use crate::files::Reached;
 use crate::lines::{Mode, Redirection, Stream};
-use crate::policy::rules::{Access, CommandRule, OnDisk, PathError, Redirected, redirected};
+use crate::policy::rules::{Access, CommandRule, OnDisk, PathError, Redirected, RedirectionType, redirected};
 use crate::policy::{Explanation, Lines, quoted};
 
 /// The device that commands read nothing from, and that takes anything.
@@ -114,12 +114,17 @@ impl Here<'_> {
         self.file(redirection, (&text, access), of)
     }
 
-    fn file(&self, redirection: &Redirection, (text, access): (&str, Access), of: Of<'_>) -> Verdict {
-        let own = self.policy.allow.rules().redirections();
-        let own = own.and_then(|own| match access {
+    /// The type that the policy gives to redirections.
+    pub(super) fn type_of(&self, access: Access) -> Option<&RedirectionType> {
+        let own = self.policy.allow.rules().redirections()?;
+        match access {
             Access::Write => own.write.as_ref(),
             Access::Read => own.read.as_ref(),
-        });
+        }
+    }
+
+    fn file(&self, redirection: &Redirection, (text, access): (&str, Access), of: Of<'_>) -> Verdict {
+        let own = self.type_of(access);
         let mut paths = OnDisk::new(self.directories, &self.position.directory);
         let unusable = |why: &str| {
             let sentence = format!("{text}: {why}");

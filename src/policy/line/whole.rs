@@ -312,7 +312,11 @@ impl Walk<'_> {
                     PartOutcome::Refused(sentence)
                 }
             };
-            self.parts.push(here.part(number, redirection, outcome));
+            let mut part = here.part(number, redirection, outcome);
+            if matches!(part.outcome, PartOutcome::Refused(_) | PartOutcome::AtItsTurn) {
+                part.explanation.refusal_kind = here.refusal_kind(redirection, of);
+            }
+            self.parts.push(part);
         }
         files
     }

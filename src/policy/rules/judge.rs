@@ -8,6 +8,7 @@ use super::grammar::{
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
+use crate::policy::RefusalKind;
 use crate::text::{SHORTEST_SECRET, Secrets, escape};
 
 /// Replaces a secret.
@@ -39,8 +40,8 @@ pub struct Judgement<'p> {
     pub claims: Vec<HeldClaim>,
     /// The words of the call, without the values that the rule calls secret; if it is refused, without all that may be secret.
     pub(crate) shown: Vec<String>,
-    /// Whether a `deny` refuses it, and not only that nothing describes it.
-    pub(crate) is_denied: bool,
+    /// How firmly it is refused, if it is.
+    pub(crate) refusal_kind: RefusalKind,
 }
 
 impl CommandRule {
@@ -56,13 +57,33 @@ impl CommandRule {
             Some(_) | None => self.without_secrets(words),
         };
         let refusal = judgement.refusal.map(|sentence| without_values(sentence, words, &shown));
-        Judgement { refusal, shown, ..judgement }
+        let least = match judgement.decision {
+            Expected::Refuse if judgement.level.only_denies() => RefusalKind::Denied,
+            Expected::Refuse if self.may_deny(words, paths) => RefusalKind::Unclear,
+            Expected::Refuse | Expected::Ask | Expected::Allow => RefusalKind::Undescribed,
+        };
+        Judgement { refusal, shown, refusal_kind: judgement.refusal_kind.max(least), ..judgement }
+    }
+
+    /// Whether words that are refused may be another spelling of those that are denied: one of them is a denied value, or an option, which
+    /// can make anything of the others.
+    fn may_deny(&self, words: &[String], paths: &mut dyn PathJudge) -> bool {
+        let levels = self.level.levels();
+        let restrictions = || levels.iter().flat_map(|level| level.restrictions());
+        let mut arguments = words.iter().enumerate().skip(1);
+        self.denies()
+            && arguments.any(|(place, word)| {
+                let mut denied = restrictions().filter(|restriction| restriction.effect == Effect::Deny);
+                word.starts_with('-')
+                    || denied.any(|restriction| is_restricted(restriction, (place, word), paths).is_some())
+            })
     }
 
     fn judge_forms<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
         let refused = |level: &'p Level, refusal: String| {
             let (decision, refusal, claims, shown) = (Expected::Refuse, Some(refusal), Vec::new(), Vec::new());
-            Judgement { decision, matched: None, level, refusal, reason: None, claims, shown, is_denied: false }
+            let refusal_kind = RefusalKind::Undescribed;
+            Judgement { decision, matched: None, level, refusal, reason: None, claims, shown, refusal_kind }
         };
         let matches = match matcher::read(&self.level, words) {
             Ok(matches) => matches,
@@ -73,6 +94,7 @@ impl CommandRule {
         };
         let mut runs: Option<(Effect, Match<'p>, Vec<HeldClaim>)> = None;
         let mut outside: Option<(usize, Match<'p>, String)> = None;
+        let mut kind = RefusalKind::Undescribed;
         let mut strictest =
             Strictest { effect: Effect::Allow, reason: None, matched: None, is_certain: true, mend: None };
         for matched in matches {
@@ -83,6 +105,7 @@ impl CommandRule {
                 continue;
             }
             let held = hold(&matched, words, paths);
+            kind = kind.max(held.as_ref().err().map_or(RefusalKind::Undescribed, |unheld| unheld.kind));
             if let Err(Unheld { is_elsewhere: true, .. }) = held {
                 outside = further(outside, effect, matched, held);
                 continue;
@@ -120,19 +143,23 @@ impl CommandRule {
                 reason,
                 claims,
                 shown: Vec::new(),
-                is_denied: false,
+                refusal_kind: RefusalKind::Undescribed,
             }
         };
         match (strictest, runs, outside) {
             (Strictest { effect: Effect::Deny, is_certain: false, .. }, None, Some((_, matched, sentence))) => {
-                refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
+                let sentence = refusal::with_hint(sentence, &matched, words);
+                Judgement { refusal_kind: kind, ..refused(level_of(&matched, self), sentence) }
             }
             (Strictest { effect: Effect::Deny, mend: Some(sentence), matched: Some(matched), .. }, _, _) => {
-                Judgement { is_denied: true, ..refused(level_of(&matched, self), sentence) }
+                Judgement { refusal_kind: RefusalKind::Denied, ..refused(level_of(&matched, self), sentence) }
             }
             (Strictest { effect: Effect::Deny, reason, matched: Some(matched), .. }, _, _) => {
                 let refusal = Some(denied(level_of(&matched, self), reason));
-                Judgement { is_denied: true, ..judged(Expected::Refuse, refusal, reason, matched, Vec::new()) }
+                Judgement {
+                    refusal_kind: RefusalKind::Denied,
+                    ..judged(Expected::Refuse, refusal, reason, matched, Vec::new())
+                }
             }
             (Strictest { effect: Effect::Ask, reason, .. }, Some((_, matched, claims)), _) => {
                 let refusal = Some(refusal::needs_a_person(level_of(&matched, self), reason));
@@ -142,7 +169,8 @@ impl CommandRule {
                 judged(Expected::Allow, None, reason, matched, claims)
             }
             (_, None, Some((_, matched, sentence))) => {
-                refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
+                let sentence = refusal::with_hint(sentence, &matched, words);
+                Judgement { refusal_kind: kind, ..refused(level_of(&matched, self), sentence) }
             }
             (_, None, None) => refused(&self.level, denied(&self.level, None)),
         }
@@ -311,6 +339,7 @@ struct Unheld {
     sentence: String,
     /// Whether it is certain that the form does not mean the call.
     is_elsewhere: bool,
+    kind: RefusalKind,
 }
 
 /// Checks the paths of a form.
@@ -321,14 +350,21 @@ fn hold(matched: &Match<'_>, words: &[String], paths: &mut dyn PathJudge) -> Res
         match paths.judge(&claim) {
             // The rule means it, but the client's roots don't let the call run.
             Ok(HeldClaim { narrowed: Some(sentence), .. }) => {
-                unheld.get_or_insert(Unheld { word: claim.word, sentence, is_elsewhere: false });
+                unheld.get_or_insert(Unheld {
+                    word: claim.word,
+                    sentence,
+                    is_elsewhere: false,
+                    kind: RefusalKind::Undescribed,
+                });
             }
             Ok(claim) => held.push(claim),
             Err(error) => {
                 let is_elsewhere = error.is_elsewhere();
                 let sentence = || error.sentence(claim.text, claim.path.access);
+                let kind = error.refusal_kind(claim.path.access);
                 let found =
-                    unheld.get_or_insert_with(|| Unheld { word: claim.word, sentence: sentence(), is_elsewhere });
+                    unheld.get_or_insert_with(|| Unheld { word: claim.word, sentence: sentence(), is_elsewhere, kind });
+                found.kind = found.kind.max(kind);
                 if is_elsewhere {
                     found.is_elsewhere = true;
                     break;

@@ -11,7 +11,7 @@ use super::matcher::Claim;
 use crate::files::{Ancestry, Held, Identity, NotReached, Steps};
 use crate::policy::client_roots::ADVICE;
 use crate::policy::region::{Place, Region, itself};
-use crate::policy::{Directories, WorkingDirectory};
+use crate::policy::{Directories, RefusalKind, WorkingDirectory};
 
 pub use crate::files::Reached;
 
@@ -90,6 +90,23 @@ impl PathError {
             Self::Root | Self::Protected | Self::PerhapsOutside { .. } => false,
             Self::Unmeasured | Self::NoProject => false,
             Self::Linked | Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
+        }
+    }
+
+    /// How firmly a path is refused that a rule takes otherwise. What may be written by no call, and what the operator excepts, may
+    /// be meant also where it is not certain.
+    pub(crate) fn refusal_kind(&self, access: Access) -> RefusalKind {
+        match self {
+            Self::Protected => RefusalKind::Denied,
+            Self::Except { name, .. } if name == REPOSITORY && access == Access::Write => RefusalKind::Denied,
+            Self::Except { .. } | Self::Root | Self::Linked | Self::TooLong | Self::Failed { .. } => {
+                RefusalKind::Unclear
+            }
+            Self::Outside { .. } | Self::PerhapsOutside { .. } if access == Access::Write => RefusalKind::Unclear,
+            Self::Outside { .. } | Self::PerhapsOutside { .. } | Self::Unmeasured | Self::NoProject => {
+                RefusalKind::Undescribed
+            }
+            Self::Missing | Self::NoDirectory => RefusalKind::Undescribed,
         }
     }
 

@@ -23,6 +23,14 @@ pub struct RedirectionType {
     pub restrictions: Vec<Restriction>,
 }
 
+impl Redirections {
+    /// Whether some files are denied.
+    pub(crate) fn denies(&self) -> bool {
+        let mut types = self.write.iter().chain(&self.read);
+        types.any(|own| own.restrictions.iter().any(|restriction| restriction.effect == Effect::Deny))
+    }
+}
+
 /// The decision on a file that a redirection names.
 #[derive(Debug)]
 pub(crate) enum Redirected {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Arguments, Effect, Example, Level, Origin, Restriction, ValueType};
+use super::{Arguments, Effect, Example, Level, Origin, ValueType};
 use crate::network::Network;
 
 /// The rule for a command: its arguments, and the settings for all its calls.
@@ -74,13 +74,12 @@ impl CommandRule {
 
     /// Whether a person has to approve some of its calls.
     pub fn asks(&self) -> bool {
-        let asks = |restriction: &Restriction| restriction.effect == Effect::Ask;
-        self.level.levels().into_iter().any(|level| match &level.arguments {
-            Arguments::Any { effect, .. } => *effect == Effect::Ask,
-            Arguments::Described { forms, .. } => {
-                forms.iter().any(|form| form.effect == Effect::Ask) || level.restrictions().any(asks)
-            }
-        })
+        self.level.decides(Effect::Ask)
+    }
+
+    /// Whether some of its calls are denied.
+    pub(crate) fn denies(&self) -> bool {
+        self.level.decides(Effect::Deny)
     }
 
     /// The name or path by which its program is looked for.

@@ -100,6 +100,29 @@ impl Level {
             .chain(operands.flat_map(|operand| &operand.restrictions))
     }
 
+    /// Whether this is what it, a level below it, or the type of a value decides somewhere.
+    pub(crate) fn decides(&self, effect: Effect) -> bool {
+        self.levels().into_iter().any(|level| {
+            level.own_effects().any(|own| own == effect)
+                || level.restrictions().any(|restriction| restriction.effect == effect)
+        })
+    }
+
+    /// Whether nothing but `deny` is said of it, and of the levels below it.
+    pub(crate) fn only_denies(&self) -> bool {
+        let mut effects = self.levels().into_iter().flat_map(Self::own_effects).peekable();
+        effects.peek().is_some() && effects.all(|effect| effect == Effect::Deny)
+    }
+
+    /// The decisions of its forms, or of itself where it takes anything.
+    fn own_effects(&self) -> impl Iterator<Item = Effect> {
+        let any = match &self.arguments {
+            Arguments::Any { effect, .. } => Some(*effect),
+            Arguments::Described { .. } => None,
+        };
+        any.into_iter().chain(self.forms().iter().map(|form| form.effect))
+    }
+
     /// This level, and all levels below it.
     pub fn levels(&self) -> Vec<&Self> {
         let mut all = vec![self];
