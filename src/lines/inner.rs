@@ -1,6 +1,7 @@
 //! The lines within `bash -c LINE`: each is read like a line of its own, and put in the place of its command as a group.
 
 use super::bounds;
+use super::namesakes::{self, Family};
 use super::reader;
 use super::tree::{Command, Group, Line, Simple};
 use super::unreadable::{Reason, Unreadable};
@@ -42,6 +43,7 @@ impl Line {
     /// # Errors
     /// [`Unreadable`] at the begin of that command, also for a shell within a shell and for a line that is too large by it.
     pub fn open_shells(mut self, is_allowed: &dyn Fn(&str) -> bool) -> Result<Self, Unreadable> {
+        namesakes::check_alone(&self)?;
         open(&mut self, is_allowed)?;
         bounds::check(&self).map_err(|reason| Unreadable { at: 0, reason })?;
         self.number();
@@ -61,6 +63,8 @@ fn open(line: &mut Line, is_allowed: &dyn Fn(&str) -> bool) -> Result<(), Unread
                 }
                 let dialect = dialect(&shell.word).unwrap_or(Dialect::Posix);
                 let line = reader::read(&shell.text, dialect).map_err(|inner| refused(inner.reason))?;
+                let family = if shell.word.ends_with("bash") { Family::Bash } else { Family::Others };
+                namesakes::check(&line, family).map_err(|inner| refused(inner.reason))?;
                 if line.commands().iter().any(|command| command.shell().is_some_and(|shell| !is_allowed(&shell.word))) {
                     return Err(refused(Reason::ShellInShell));
                 }

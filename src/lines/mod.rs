@@ -25,7 +25,7 @@
 //! - `reader`: the grammar above.
 //! - `tree`: what comes out, a [`Line`]; `inner`: the lines of `bash -c` in it; `bounds`: how large it may be.
 //! - `expand`, `glob`: the words of a command at its turn, by the caller's variables and directories.
-//! - `builtin`: the commands that no program runs.
+//! - `builtin`: the commands that no program runs; `namesakes`: builtins that understand words in another way than the program.
 //! - `unreadable`: everything that is refused, in sentences.
 
 mod bounds;
@@ -35,6 +35,7 @@ mod cursor;
 mod expand;
 mod glob;
 mod inner;
+mod namesakes;
 mod quoting;
 mod reader;
 #[cfg(test)]

@@ -333,6 +333,9 @@ fn a_line_of_a_shell_becomes_a_group_once() {
         ("bash -c a b", "'bash' '-c' 'a' 'b'"),
         ("bash -c", "'bash' '-c'"),
         ("bash -c \"$NAME\"", "'bash' '-c' '<\"$NAME\">'"),
+        ("sh -c 'echo ---; echo -x a'; echo --help x", "{ 'echo' '---'; 'echo' '-x' 'a' }; 'echo' '--help' 'x'"),
+        ("printf %q x", "'printf' '%q' 'x'"),
+        ("bash -c 'echo -ne \"a\\tb\"; printf -- %s%%q a'", "{ 'echo' '-ne' 'a\\tb'; 'printf' '--' '%s%%q' 'a' }"),
         ("bash -x -c a; /tmp/bash -c a", "'bash' '-x' '-c' 'a'; '/tmp/bash' '-c' 'a'"),
     ] {
         assert_eq!(shown(&open(text).unwrap()), expected, "{text:?}");
@@ -340,6 +343,15 @@ fn a_line_of_a_shell_becomes_a_group_once() {
     for (text, at, expected) in [
         ("a; bash -c 'b &'", 3, "`background: true`"),
         ("bash -c \"bash -c 'a'\"", 0, "a shell in a shell"),
+        (r#"sh -c 'echo "a\tb"'"#, 0, "does something else in sh, dash or zsh than the program `echo`"),
+        ("sh -c 'echo -e x'", 0, "write `printf '%s\\n' TEXT`"),
+        ("a; dash -lc 'b | (echo -n x)'", 3, "`echo` with an option"),
+        ("bash -c 'echo --help'", 0, "this option"),
+        ("bash -c 'printf %q x'", 0, "`%q` or `%(`"),
+        ("printf -v x y; a", 0, "an option"),
+        ("a | printf '%-5Q' b", 4, "`%q` or `%(`"),
+        ("printf '%(%s)T' > a", 0, "`%q` or `%(`"),
+        (r"sh -c 'printf \\x41'", 0, "this escape"),
         ("bash -c ''", 0, "the line is empty"),
         ("A=1 bash -c a", 0, "a whole shell"),
         ("sh -c 'a |& b'", 0, "write `bash -c`"),

@@ -147,6 +147,20 @@ pub enum Reason {
     /// Shells read it in different ways.
     #[error("bash, dash, zsh and fish don't all read {0} alike; quote it with single quotes if it is text")]
     NotCommon(String),
+    /// A shell has a builtin of this name, which understands the words in another way than the program that would run.
+    #[error(
+        "`{name}` with {what} does something else in {shell} than the program `{name}`, which would run here; {instead}"
+    )]
+    Namesake {
+        /// The name.
+        name: &'static str,
+        /// The words that differ.
+        what: &'static str,
+        /// The shells.
+        shell: &'static str,
+        /// The advice, as a clause.
+        instead: &'static str,
+    },
     /// Too many commands.
     #[error("the line has more than {MOST_COMMANDS} commands; make several calls")]
     TooManyCommands,

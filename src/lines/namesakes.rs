@@ -1,0 +1,101 @@
+//! Builtins of shells whose names are those of programs, where the two understand their words in different ways. A line runs the
+//! program, so such words are refused.
+
+use super::tree::{Command, Line, Simple};
+use super::unreadable::{Reason, Unreadable};
+use super::{Part, Piece, Word};
+
+/// The shells by how their builtins understand words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    /// Its `echo` takes backslashes literally, and has options as the program has.
+    Bash,
+    /// `echo` of `sh`, `dash` and `zsh` reads backslashes, and has other options.
+    Others,
+}
+
+/// Refuses commands for which a shell of this family would do something else than the program of that name.
+pub(super) fn check(line: &Line, family: Family) -> Result<(), Unreadable> {
+    line.commands().into_iter().try_for_each(|simple| of_simple(simple, family))
+}
+
+/// Refuses them in a line of its own. One plain command is the call of a program, and no shell is meant by it.
+pub(super) fn check_alone(line: &Line) -> Result<(), Unreadable> {
+    match line.lists.as_slice() {
+        [list] if list.rest.is_empty() => match list.first.stages.as_slice() {
+            [stage] => match &stage.command {
+                Command::Simple(simple) if simple.redirections.is_empty() && simple.assignments.is_empty() => Ok(()),
+                Command::Simple(_) | Command::Group(_) => check(line, Family::Bash),
+            },
+            _ => check(line, Family::Bash),
+        },
+        _ => check(line, Family::Bash),
+    }
+}
+
+fn of_simple(simple: &Simple, family: Family) -> Result<(), Unreadable> {
+    let Some((name, arguments)) = simple.words.split_first() else { return Ok(()) };
+    let texts: Vec<String> = arguments.iter().map(written).collect();
+    let first = texts.first().map_or("", String::as_str);
+    let found = match (name.text().as_deref(), family) {
+        (Some("echo"), Family::Others) if is_option_of_echo(first) => {
+            Some(("echo", "an option", "sh, dash or zsh", TEXT))
+        }
+        (Some("echo"), Family::Others) if texts.iter().any(|text| text.contains('\\')) => {
+            Some(("echo", "a backslash", "sh, dash or zsh", TEXT))
+        }
+        (Some("echo"), _) if texts.len() == 1 && matches!(first, "--help" | "--version") => {
+            Some(("echo", "this option", "a shell", TEXT))
+        }
+        (Some("printf"), _) if first.starts_with('-') && first != "--" => {
+            Some(("printf", "an option", "a shell", "put `--` in front of a format that begins with `-`"))
+        }
+        (Some("printf"), _) if has_directive_of_shells(format_of(&texts)) => {
+            Some(("printf", "`%q` or `%(`", "a shell", "write the text out as it is to be"))
+        }
+        (Some("printf"), Family::Others) if has_other_escape(format_of(&texts)) => {
+            Some(("printf", "this escape", "sh, dash or zsh", r"use `\NNN` with octal digits"))
+        }
+        _ => None,
+    };
+    match found {
+        None => Ok(()),
+        Some((name, what, shell, instead)) => {
+            Err(Unreadable { at: simple.at, reason: Reason::Namesake { name, what, shell, instead } })
+        }
+    }
+}
+
+const TEXT: &str = r"write `printf '%s\n' TEXT`";
+
+/// The literal text of a word; what its variables and patterns become is left out.
+fn written(word: &Word) -> String {
+    let literal = |part: &Part| match part {
+        Part::Piece(Piece::Literal(text)) => Some(text.clone()),
+        Part::Piece(Piece::Home | Piece::Variable { .. }) | Part::Pattern(_) => None,
+    };
+    word.parts.iter().filter_map(literal).collect()
+}
+
+fn is_option_of_echo(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|letters| letters.chars().all(|letter| "neE".contains(letter)))
+}
+
+fn format_of(arguments: &[String]) -> &str {
+    arguments.iter().find(|text| *text != "--").map_or("", String::as_str)
+}
+
+/// Whether a format has `%q`, which quotes in another way, or `%(`, which only shells have.
+fn has_directive_of_shells(format: &str) -> bool {
+    format.replace("%%", "").split('%').skip(1).any(|directive| {
+        directive
+            .trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0.*'".contains(c))
+            .starts_with(['q', 'Q', '('])
+    })
+}
+
+/// Whether a format has an escape that not all shells know.
+fn has_other_escape(format: &str) -> bool {
+    let plain = format.replace(r"\\", "");
+    plain.split('\\').skip(1).any(|escape| !escape.starts_with(|c: char| "abfnrtv01234567".contains(c)))
+}
