@@ -108,6 +108,9 @@ impl Processes {
             command.current_dir(allowed.directory().spawn_path());
         }
         command.env_clear().envs(self.environment.variables());
+        if self.environment.variables().any(|(name, _)| name == "PWD") {
+            command.env("PWD", allowed.directory().path());
+        }
         let describes = allowed.rule().is_some_and(|rule| rule.describes_arguments());
         for name in self.environment.of_reading().iter().filter(|_| describes) {
             command.env_remove(name);

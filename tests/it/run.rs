@@ -142,6 +142,22 @@ fn a_signal_ends_the_line_and_all_that_it_started() {
 }
 
 #[test]
+fn the_variable_of_the_directory_names_that_of_each_command() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::create_dir(here.join("sub")).unwrap();
+    let line = "printenv PWD; cd sub && printenv PWD | cat; (cd .. && printenv PWD)";
+    let (directory, sub) = (here.display(), here.join("sub").display().to_string());
+    for flags in [&["--inherit-env"][..], &["--env", "PWD"]] {
+        let arguments = [&["run", "--allow", "printenv,cat"][..], flags, &["--", line]].concat();
+        let output = ended(program(&here, &arguments).env("PWD", &here));
+        assert_eq!(said(output).1, format!("{directory}\n{sub}\n{directory}\n"), "{flags:?}");
+    }
+    let output = ended(program(&here, &["run", "--allow", "printenv,cat", "--", line]).env("PWD", &here));
+    assert_eq!(said(output).1, "");
+}
+
+#[test]
 fn a_line_in_hexadecimal_digits_is_that_line_and_flags_only_hears_no_variable() {
     let here = tempfile::tempdir().unwrap();
     let hex = |line: &str| line.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
