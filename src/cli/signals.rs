@@ -36,6 +36,18 @@ impl Signals {
         Ok(Self { caught, has_terminal: has_terminal() })
     }
 
+    /// The same, and the others by which people and programs end a process, so that none leaves commands behind. SIGPIPE is none of them:
+    /// it stays ignored, since a command may end before it has read all that it is given.
+    #[cfg(unix)]
+    pub(super) fn catch_all() -> io::Result<Self> {
+        use signal_hook::consts::{SIGALRM, SIGQUIT, SIGUSR1, SIGUSR2};
+        let signals = Self::catch()?;
+        for signal in [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM] {
+            signals.caught.add_signal(signal)?;
+        }
+        Ok(signals)
+    }
+
     #[cfg(not(unix))]
     pub(super) fn catch() -> io::Result<Self> {
         Ok(Self {})

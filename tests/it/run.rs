@@ -134,10 +134,39 @@ fn a_signal_ends_the_line_and_all_that_it_started() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let (status, stdout, _) = said(child.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (Some(143), ""));
+    assert_is_gone("61.52");
+}
+
+/// No process that sleeps for exactly this time is left.
+fn assert_is_gone(time: &str) {
+    let sleeps = format!("sleep\0{time}\0");
     #[cfg(target_os = "linux")]
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        assert!(!words.ends_with(b"sleep\x0061.52\0"), "{process:?} is left");
+        assert!(!words.ends_with(sleeps.as_bytes()), "{process:?} is left");
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(sleeps);
+}
+
+#[test]
+fn every_signal_that_ends_it_ends_its_commands_too() {
+    use rustix::process::Signal;
+    let here = tempfile::tempdir().unwrap();
+    for (signal, status) in
+        [(Signal::QUIT, 131), (Signal::USR1, 138), (Signal::USR2, 140), (Signal::ALARM, 142), (Signal::TERM, 143)]
+    {
+        let began = here.path().join(format!("began{status}"));
+        let line = format!("sh -c 'touch {}; sleep 62.{status}'; echo after", began.display());
+        let child = started(&mut program(here.path(), &["run", "--allow", "sh,echo", "--", &line]));
+        while !began.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let (found, stdout, _) = said(child.wait_with_output().unwrap());
+        assert_eq!((found, stdout.as_str()), (Some(status), ""), "{signal:?}");
+        assert_is_gone(&format!("62.{status}"));
     }
 }
 

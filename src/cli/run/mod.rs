@@ -61,7 +61,7 @@ pub(super) fn run(flags: &Flags, words: Vec<String>, options: &Options) -> Resul
     let (stopper, signal) = stop().map_err(CliError::serve)?;
     let caught = Arc::new(AtomicI32::new(0));
     let first = Arc::clone(&caught);
-    let signals = Signals::catch().map_err(CliError::serve)?;
+    let signals = Signals::catch_all().map_err(CliError::serve)?;
     let stopper = Arc::new(stopper);
     let stops = Arc::clone(&stopper);
     let end = move |signal| {
