@@ -17,7 +17,7 @@ use crate::jsonrpc::RequestId;
 use crate::lines::Pipeline;
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::line::{DecidedStage, PartDecision, PartKind, PartOutcome, PlannedLine, Position, Turn};
-use crate::policy::{Directories, Policy};
+use crate::policy::{Directories, Policy, Rule};
 use crate::tools::{ReportSettings, line_result};
 
 /// A line that may run when its turn comes.
@@ -57,6 +57,24 @@ pub(super) fn shown_words(parts: &[PartDecision]) -> Vec<String> {
         shown.extend(part.explanation.words.iter().cloned());
     }
     shown
+}
+
+/// The part for which a line changes something, as it is shown: the first command whose rule does not say that it changes nothing, else
+/// the first file that is written. Empty if there is none.
+pub(super) fn changing_part(parts: &[PartDecision]) -> String {
+    let words = |part: &PartDecision| part.explanation.words.clone();
+    let changes = |part: &&PartDecision| {
+        let is_read_only = matches!(&part.explanation.rule, Some(Rule::Described(rule)) if rule.read_only);
+        part.kind == PartKind::Command && !is_read_only
+    };
+    let writes = |part: &&PartDecision| {
+        part.kind == PartKind::Redirection
+            && matches!(words(part).as_slice(), [operator, file] if operator.contains('>') && file != "/dev/null")
+    };
+    match parts.iter().find(changes) {
+        Some(command) => words(command).into_iter().next().unwrap_or_default(),
+        None => parts.iter().find(writes).map(|file| words(file).join(" ")).unwrap_or_default(),
+    }
 }
 
 impl LineJob {

@@ -11,7 +11,7 @@ use crate::mcp::CallToolResult;
 use crate::policy::line::{LineDecision, RequestedLine};
 use crate::policy::{Explanation, Refusal, bounded};
 use crate::server::job::observe_end;
-use crate::server::line_job::shown_words;
+use crate::server::line_job::{changing_part, shown_words};
 use crate::server::observer::{CommandOutcome, Decided};
 use crate::server::parts::Parts;
 use crate::tools::line_result;
@@ -46,8 +46,7 @@ impl Parts {
         self.observer.decided(&Decided { call, tool, explanation: &explanation, refusal: outcome.as_ref().err() });
         let planned = outcome?;
         if only_reads && !is_read_only {
-            let word = explanation.words.first().map_or("", String::as_str);
-            return Err(self.toolbox.not_read_only(word).into());
+            return Err(self.toolbox.not_read_only(&changing_part(&parts)).into());
         }
         let processes = self.executor.as_processes().ok_or(ExecError::NoLines)?;
         let limits = Limits { timeout: bounded(timeout, planned.timeout(), self.limits.timeout), ..self.limits };

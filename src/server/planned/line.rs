@@ -11,7 +11,7 @@ use crate::policy::{Directories, Explanation, Refusal, bounded};
 use crate::server::approval::{CallToApprove, Terms};
 use crate::server::audit_records::part_record;
 use crate::server::budget::cost_of_words;
-use crate::server::line_job::{LineJob, shown_words};
+use crate::server::line_job::{LineJob, changing_part, shown_words};
 use crate::server::log::Fields;
 use crate::server::not_run::NotRun;
 use crate::server::observer::Decided;
@@ -80,8 +80,7 @@ impl Deciding<'_> {
         }
         let planned = match outcome {
             Ok(_) if only_reads && !is_read_only => {
-                let word = shown.first().map_or("", String::as_str);
-                return Err(NotRun::Arguments(parts.toolbox.not_read_only(word)).into());
+                return Err(NotRun::Arguments(parts.toolbox.not_read_only(&changing_part(&decided))).into());
             }
             Ok(planned) => planned,
             Err(refusal) => return Err(self.line_stopped(refusal, terms)),
