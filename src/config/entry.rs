@@ -35,6 +35,13 @@ pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     if let Some(instead) = of_another_tool(entry) {
         return Err(Wrong::PatternOfAnotherTool { found: printable(entry), instead: printable(&instead) });
     }
+    let is_syntax = |c: char| "'\"`;&|<>!$(){}".contains(c);
+    if let Some(character) = entry.chars().find(|c| is_syntax(*c)).filter(|_| !entry.contains(is_separator)) {
+        let commands = entry.split(|c| ";&|".contains(c)).map(|command| command.replace(is_syntax, ""));
+        let commands = commands.map(|command| command.trim().to_owned()).filter(|command| !command.is_empty());
+        let instead = printable(&commands.collect::<Vec<_>>().join(","));
+        return Err(Wrong::SyntaxInCommand { found: printable(entry), character, instead });
+    }
     if entry.starts_with('@') && entry != SHELL_SET {
         return Err(Wrong::UnknownSet { found: printable(entry) });
     }
@@ -146,6 +153,25 @@ mod tests {
             "`* --version` is a pattern of another tool; write the names of commands, which take any arguments"
         );
         assert!(error("git diff:*").contains("write `git diff`"), "{}", error("git diff:*"));
+        assert_eq!(error("ls(*)"), "`ls(*)` is a pattern of another tool; write `ls`, which takes any arguments");
+    }
+
+    #[test]
+    fn an_entry_that_no_call_begins_with_is_an_error_that_says_what_to_write() {
+        for (entry, instead) in [
+            ("git 'log'", "holds `'`, so that no call is allowed by it; write `git log`"),
+            ("\"git log\"", "write `git log`"),
+            ("git;ls", "holds `;`, so that no call is allowed by it; write `git,ls`"),
+            ("git && ls -l", "write `git,ls -l`"),
+            ("!git", "leave it out: only what is listed is allowed"),
+            ("$HOME", "write `HOME`"),
+        ] {
+            let error = command(entry).unwrap_err().to_string();
+            assert!(error.ends_with(instead), "{entry}: {error}");
+        }
+        for entry in ["[", "g++", "a.b", "a=b", "./it's", "/opt/a;b", "a-b_c", "café"] {
+            assert_eq!(command(entry).unwrap(), entry);
+        }
     }
 
     proptest! {

@@ -37,6 +37,16 @@ pub enum Wrong {
         /// The command to write; empty if it names none.
         instead: String,
     },
+    /// An entry with syntax of shells or of other lists, which no call's first word is.
+    #[error("`{found}` holds `{character}`, so that no call is allowed by it; {}", without(*character, instead))]
+    SyntaxInCommand {
+        /// The entry.
+        found: String,
+        /// The first character that no name has.
+        character: char,
+        /// The entry without such characters.
+        instead: String,
+    },
     /// A program of the operator's that can't be split into words.
     #[error("`{found}` is not a command line; expected a program and its arguments, with every quote closed")]
     NoProgram {
@@ -192,6 +202,14 @@ pub enum Wrong {
 }
 
 /// The words to write instead of a pattern.
+fn without(character: char, instead: &str) -> String {
+    match (character, instead) {
+        ('!', _) => "leave it out: only what is listed is allowed".to_owned(),
+        (_, "") => "write the names of commands".to_owned(),
+        (_, instead) => format!("write `{instead}`"),
+    }
+}
+
 fn taken(instead: &str) -> String {
     match instead {
         "" => "the names of commands, which take any arguments".to_owned(),
