@@ -142,7 +142,7 @@ impl Reader<'_> {
                 Kind::Operator(operator @ (Operator::Pipe | Operator::PipeBoth)) => Some(operator),
                 _ => None,
             };
-            stages.push(Stage { command, pipes_stderr: pipe == Some(Operator::PipeBoth) });
+            stages.push(Stage { place: 0, command, pipes_stderr: pipe == Some(Operator::PipeBoth) });
             if pipe.is_none() {
                 break;
             }

@@ -42,10 +42,22 @@ pub struct Pipeline {
 /// One command of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
+    /// Its place among the simple commands and the groups of the line, from 1, in the order of the text.
+    pub place: usize,
     /// The command.
     pub command: Command,
     /// `|&` follows: its standard error goes where its standard output goes, after its own redirections.
     pub pipes_stderr: bool,
+}
+
+impl Stage {
+    /// Its redirections, in the order in which they apply.
+    pub fn redirections(&self) -> &[Redirection] {
+        match &self.command {
+            Command::Simple(simple) => &simple.redirections,
+            Command::Group(group) => &group.redirections,
+        }
+    }
 }
 
 /// A simple command or a group.
@@ -206,20 +218,22 @@ impl Line {
             .flat_map(|list| [&mut list.first].into_iter().chain(list.rest.iter_mut().map(|(_, next)| next)))
     }
 
-    /// Numbers the simple commands in the order of the text.
+    /// Numbers the stages, and the simple commands among them, in the order of the text.
     pub(super) fn number(&mut self) {
-        fn number(line: &mut Line, last: &mut usize) {
+        fn number(line: &mut Line, (last_place, last): (&mut usize, &mut usize)) {
             for stage in line.pipelines_mut().flat_map(|pipeline| &mut pipeline.stages) {
+                *last_place += 1;
+                stage.place = *last_place;
                 match &mut stage.command {
                     Command::Simple(simple) => {
                         *last += 1;
                         simple.number = *last;
                     }
-                    Command::Group(group) => number(&mut group.line, last),
+                    Command::Group(group) => number(&mut group.line, (last_place, last)),
                 }
             }
         }
-        number(self, &mut 0);
+        number(self, (&mut 0, &mut 0));
     }
 
     /// The simple commands in the order of the text, those within groups too.

@@ -115,7 +115,18 @@ impl Proposal {
 
     /// The first part in which it differs from what another decision came to.
     pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
-        let is_same_claim = |(one, other): (&HeldClaim, &HeldClaim)| {
+        let words = (self.words != other.words).then_some("the command");
+        words.or_else(|| self.difference_except(other, [&[], &[]]))
+    }
+
+    /// The same for two whose words are not compared. A path counts unless a pattern has found its word, which `here` and
+    /// `there` say of each word of the client.
+    pub(super) fn difference_except(&self, other: &Self, [here, there]: [&[bool]; 2]) -> Option<&'static str> {
+        let [claims_here, claims_there] = [(self, here), (other, there)].map(|(proposal, found)| {
+            let is_fixed = |claim: &&HeldClaim| !found.get(claim.word).copied().unwrap_or(false);
+            proposal.claims.iter().filter(is_fixed).collect::<Vec<&HeldClaim>>()
+        });
+        let is_same_claim = |(one, other): (&&HeldClaim, &&HeldClaim)| {
             let is_same_place = match (&one.reached, &other.reached) {
                 (Some(one), Some(other)) => one.is_same(other),
                 (None, None) => true,
@@ -128,25 +139,23 @@ impl Proposal {
             sentence: _,
             shown: _,
             shown_inserted: _,
+            words: _,
             rule,
             reason,
-            words,
             program,
             directory,
             path,
-            claims,
+            claims: _,
             env,
             changes,
         } = self;
         if *rule != other.rule || *reason != other.reason {
             Some("the rule")
-        } else if *words != other.words {
-            Some("the command")
         } else if *program != other.program {
             Some("the program")
         } else if directory.identity() != other.directory.identity() || *path != other.path {
             Some("the directory")
-        } else if claims.len() != other.claims.len() || !claims.iter().zip(&other.claims).all(is_same_claim) {
+        } else if claims_here.len() != claims_there.len() || !claims_here.iter().zip(&claims_there).all(is_same_claim) {
             Some("what a path among the arguments leads to")
         } else if *env != other.env {
             Some("the environment")

@@ -104,7 +104,15 @@ impl Parts {
                 PartOutcome::Refused(why.clone())
             }
         };
-        let part = PartDecision { number: 1, kind: PartKind::Command, explanation, input: None, outcome };
+        let part = PartDecision {
+            place: 1,
+            number: 1,
+            kind: PartKind::Command,
+            explanation,
+            variables: Vec::new(),
+            input: None,
+            outcome,
+        };
         AgentsLine { parts: vec![part], verdict }
     }
 

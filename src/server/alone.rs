@@ -19,8 +19,8 @@ use crate::exec::{
 use crate::jsonrpc::RequestId;
 use crate::lines::Pipeline;
 use crate::policy::line::{
-    DecidedStage, LineProposal, LineRefusal, PartDecision, PartOutcome, PlannedLine, Position, Proposed, ReadLine,
-    RequestedLine, Turn,
+    DecidedStage, LineProposal, LineRefusal, PartDecision, PlannedLine, Position, Proposed, ReadLine, RequestedLine,
+    Turn,
 };
 use crate::policy::{
     AllowedCommand, Approved, CommandLine, CommandLineError, Lines, Proposal, Refusal, Requested, bounded,
@@ -346,11 +346,9 @@ impl Decides for AtTurn<'_> {
     fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
         let policy = &self.parts.policy;
         let Turn { parts, outcome } = self.planned.pipeline(policy, policy.directories(), pipeline, at);
-        let is_new =
-            |part: &&PartDecision| self.planned.was_undecided(part) || matches!(part.outcome, PartOutcome::Refused(_));
         let id = id();
         let of_part = |part| part_record((CALL, &id, TOOL), part, None);
-        let records = parts.iter().filter(is_new).filter_map(of_part).collect();
+        let records = parts.iter().filter_map(of_part).collect();
         let recorded = lock(self.auditor).decided_parts(records);
         recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         outcome.map_err(LineError::Refused)

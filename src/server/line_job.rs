@@ -16,7 +16,7 @@ use crate::exec::{End, ExecError, Limits, OnStart, Spool, StopSignal};
 use crate::jsonrpc::RequestId;
 use crate::lines::Pipeline;
 use crate::mcp::{CallToolResult, Revision};
-use crate::policy::line::{DecidedStage, PartDecision, PartKind, PartOutcome, PlannedLine, Position, Turn};
+use crate::policy::line::{DecidedStage, PartDecision, PartKind, PlannedLine, Position, Turn};
 use crate::policy::{Directories, Policy, Rule};
 use crate::tools::{ReportSettings, line_result};
 
@@ -182,12 +182,8 @@ impl Decides for AtTurn<'_> {
         let Turn { parts, outcome } = self.planned.pipeline(self.policy, self.directories, pipeline, at);
         if let Some((id, tool)) = &self.audited {
             let call = (self.key, id, tool.as_str());
-            let is_new = |part: &&PartDecision| {
-                self.planned.was_undecided(part) || matches!(part.outcome, PartOutcome::Refused(_))
-            };
             let records = parts
                 .iter()
-                .filter(is_new)
                 .filter_map(|part| part_record(call, part, self.input.as_ref().zip(self.planned.reader())))
                 .collect();
             let (answer, answered) = sync_channel(1);

@@ -1,12 +1,14 @@
 //! The decision on one command of a line, as things are now.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::places::Names;
-use super::{PartKind, Position};
-use crate::lines::{Builtin, BuiltinError, ExpandError, Part, Redirection, Simple, Value};
+use super::{PartDecision, PartKind, PartOutcome, Position};
+use crate::lines::{Assignment, Builtin, BuiltinError, ExpandError, Part, Redirection, Simple, Value, Word};
 use crate::policy::evaluate::InPlace;
 use crate::policy::proposal::Approved;
+use crate::policy::rules::Ruled;
 use crate::policy::{
     AllowedCommand, CommandLine, Decision, Directories, Explanation, LineVariable, Policy, Proposal, Refusal,
     RefusalKind, Rule, quoted,
@@ -38,12 +40,35 @@ pub(super) struct Commanded {
     pub kind: PartKind,
     /// Its words, as they are passed on; as they are written where they are not known.
     pub words: Vec<String>,
+    /// Whether a pattern has found it, for each of the words.
+    pub found: Vec<bool>,
     /// Whether the words are those that will be found when it runs.
     pub is_as_found: bool,
-    /// Whether it is given something to read.
-    pub has_input: bool,
+    /// Describes what it reads by a pipe, or of the call.
+    pub reads: Option<&'static str>,
+    /// The variables that the line sets for it.
+    pub variables: Vec<(String, String)>,
     pub explanation: Explanation,
     pub verdict: Verdict,
+}
+
+/// The words of a command; where they are not known, those that are written, and why.
+type Words = Result<Vec<String>, (Vec<String>, ExpandError)>;
+
+impl Commanded {
+    /// The command as its redirections count for it; `None` if no rule describes it.
+    pub(super) fn ruled(&self) -> Option<Ruled> {
+        match &self.explanation.rule {
+            Some(Rule::Described(rule)) => Some(Ruled::new(Arc::clone(rule), &self.words)),
+            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
+        }
+    }
+
+    /// The command as a part of the line, with what was decided.
+    pub(super) fn part(&self, (place, number): (usize, usize), outcome: PartOutcome) -> PartDecision {
+        let (explanation, variables) = (self.explanation.clone(), self.variables.clone());
+        PartDecision { place, number, kind: self.kind, explanation, variables, input: None, outcome }
+    }
 }
 
 /// The decision on a command.
@@ -80,21 +105,39 @@ impl Here<'_> {
         })
     }
 
+    /// Describes what a command or a group reads that is not among its redirections.
+    pub(super) fn reads(&self, redirections: &[Redirection], stage: Stage) -> Option<&'static str> {
+        let gives_input = |redirection: &Redirection| match redirection {
+            Redirection::Read(_) | Redirection::Document(_) | Redirection::HereString(_) => true,
+            Redirection::Write { .. } | Redirection::StderrToStdout | Redirection::StdoutToStderr => false,
+        };
+        match redirections.iter().any(gives_input) {
+            false if stage.inherits_input => Some("the output of another command, or what its group is given"),
+            false if stage.reads_call => Some("the `input` of the call"),
+            true | false => None,
+        }
+    }
+
     /// Decides on a command.
     pub(super) fn command(&self, simple: &Simple, stage: Stage, approved: Approved<'_>) -> Commanded {
-        let has_pattern =
-            simple.words.iter().any(|word| word.parts.iter().any(|part| matches!(part, Part::Pattern(_))));
+        let has_pattern = simple.words.iter().any(has_pattern);
         let has_input = self.is_given_input(&simple.redirections, stage);
         let is_as_found = has_pattern && !self.is_certain;
-        let commanded =
-            |kind, words, explanation, verdict| Commanded { kind, words, is_as_found, has_input, explanation, verdict };
+        let reads = self.reads(&simple.redirections, stage);
+        let value = |one: &Assignment| self.value(&one.value).unwrap_or_else(|_| "…".to_owned());
+        let variables: Vec<_> = simple.assignments.iter().map(|one| (one.name.clone(), value(one))).collect();
+        let (words, found) = self.words(simple);
+        let commanded = |kind, words, explanation, verdict| {
+            let (found, variables) = (found.clone(), variables.clone());
+            Commanded { kind, words, found, is_as_found, reads, variables, explanation, verdict }
+        };
         let refused = |words: Vec<String>, sentence: String| {
             let words = self.policy.without_secrets(words);
             let refusal_kind = RefusalKind::Unclear;
             let explanation = Explanation { words: words.clone(), refusal_kind, ..Explanation::default() };
             commanded(PartKind::Command, words, explanation, Verdict::Refused(sentence))
         };
-        let words = match self.words(simple) {
+        let words = match words {
             Ok(words) => words,
             Err((words, error)) => {
                 let verdict = match error {
@@ -191,28 +234,35 @@ impl Here<'_> {
         }
     }
 
-    /// The words that a command becomes; with the error those that are known, as they are written.
-    fn words(&self, simple: &Simple) -> Result<Vec<String>, (Vec<String>, ExpandError)> {
+    /// The words that a command becomes, and of each whether a pattern has found it; with an error as they are written.
+    fn words(&self, simple: &Simple) -> (Words, Vec<bool>) {
         let mut names = Names { directories: self.directories, here: &self.position.directory };
-        let mut words = Vec::new();
+        let (mut words, mut found) = (Vec::new(), Vec::new());
         for word in &simple.words {
             match word.expand(&|name| self.variable(name), &mut names) {
-                Ok(found) => words.extend(found),
+                Ok(of_word) => {
+                    words.extend(of_word);
+                    found.resize(words.len(), has_pattern(word));
+                }
                 Err(error) => {
                     let written = simple.words.iter().map(|word| word.text().unwrap_or_else(|| "…".to_owned()));
-                    return Err((written.collect(), error));
+                    return (Err((written.collect(), error)), simple.words.iter().map(has_pattern).collect());
                 }
             }
         }
-        Ok(words)
+        (Ok(words), found)
     }
 
     /// The variables that the line sets for a command.
     fn variables(&self, simple: &Simple) -> Result<BTreeMap<String, LineVariable>, ExpandError> {
-        let variable = |assignment: &crate::lines::Assignment| {
+        let variable = |assignment: &Assignment| {
             let is_named = self.policy.line_env.contains(&assignment.name);
             Ok((assignment.name.clone(), LineVariable { value: self.value(&assignment.value)?, is_named }))
         };
         simple.assignments.iter().map(variable).collect()
     }
+}
+
+fn has_pattern(word: &Word) -> bool {
+    word.parts.iter().any(|part| matches!(part, Part::Pattern(_)))
 }

@@ -9,10 +9,12 @@
 //! - `turn`: the decision on a pipeline at its turn.
 //! - `command`: what both say about one command; `redirection`: about one redirection; `refused_file`: how firmly one is refused.
 //! - `places`: `cd`, and the directories in which patterns find names.
+//! - `inheritance`: the redirections of groups, which count for the commands within.
 //! - `proposal`: what a person is asked about a line; `refusal`: why a line does not run.
 
 mod command;
 mod file;
+mod inheritance;
 mod places;
 mod proposal;
 mod reading;
@@ -25,13 +27,13 @@ mod tests;
 mod turn;
 mod whole;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(unix)]
 pub use self::file::CreatedFiles;
 pub use self::file::DecidedFile;
+use self::inheritance::Inheritance;
 pub use self::proposal::{LineProposal, Proposed, ShownPart};
 pub use self::reading::ReadLine;
 pub use self::refusal::LineRefusal;
@@ -79,14 +81,18 @@ pub struct LineDecision {
 }
 
 /// The decision on one part of a line.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartDecision {
-    /// The number of the command that it is, or belongs to.
+    /// The place of the command or the group that it is, or belongs to.
+    pub place: usize,
+    /// The number of the command that it is, or belongs to; 0 for a group.
     pub number: usize,
     /// Its kind.
     pub kind: PartKind,
     /// The basis of the decision. The words are those of the command without secrets, or those of the redirection.
     pub explanation: Explanation,
+    /// The variables that the line sets for the command.
+    pub variables: Vec<(String, String)>,
     /// The text that a here-document or `<<<` gives the command to read.
     pub input: Option<String>,
     /// The verdict.
@@ -124,10 +130,11 @@ pub struct PlannedLine {
     directory: WorkingDirectory,
     reader: Option<usize>,
     timeout: Option<Duration>,
-    /// The commands that a person has approved, and how they were shown.
+    /// The commands and groups as a person has approved them, in their order; empty if nobody had to.
     approved: Vec<ShownPart>,
-    /// The parts that are decided at their turn: the numbers of their commands, and their kinds.
-    undecided: BTreeSet<(usize, PartKind)>,
+    /// The parts as they were decided before anything runs, in their order.
+    decided: Vec<PartDecision>,
+    inheritance: Inheritance,
 }
 
 /// A stage of a pipeline that was decided at its turn.
@@ -201,11 +208,6 @@ impl PlannedLine {
     /// Its timeout: the shortest of what the rules of its commands say; `None` if none says anything.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
-    }
-
-    /// Whether a part is decided only at its turn.
-    pub fn was_undecided(&self, part: &PartDecision) -> bool {
-        self.undecided.contains(&(part.number, part.kind))
     }
 
     /// The number of the first command that a program runs, which reads what the whole line is given.

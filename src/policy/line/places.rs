@@ -34,7 +34,7 @@ pub(super) fn change(directories: &Directories, from: &WorkingDirectory, path: &
 }
 
 /// The path without `.` and `..`, by its text alone.
-fn logical(from: &Path, path: &str) -> PathBuf {
+pub(super) fn logical(from: &Path, path: &str) -> PathBuf {
     let mut whole = PathBuf::new();
     for component in from.join(path).components() {
         match component {

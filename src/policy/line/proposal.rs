@@ -1,11 +1,10 @@
 //! The proposal of a line to a person: everything that it would run, in front of everything.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::command::Here;
+use super::command::{Commanded, Here, Verdict};
 use crate::files::{Identity, Reached};
-use crate::lines::Redirection;
 use crate::policy::Proposal;
 
 /// A command or a line that a person is asked to approve.
@@ -47,7 +46,7 @@ impl Proposed {
     pub fn shown(&self) -> Vec<String> {
         match self {
             Self::Command(proposal) => proposal.shown().to_vec(),
-            Self::Line(line) => line.parts.iter().flat_map(|part| part.shown.iter().cloned()).collect(),
+            Self::Line(line) => line.parts.iter().flat_map(|part| part.shown().iter().cloned()).collect(),
         }
     }
 
@@ -82,27 +81,41 @@ pub struct LineProposal {
 /// A command of a line, or a group with redirections, as a person sees it.
 #[derive(Debug, Clone)]
 pub struct ShownPart {
+    /// Its place among the simple commands and the groups of the line.
+    pub(super) place: usize,
     /// The number of the command; 0 for a group.
-    pub(super) number: usize,
-    /// Its words as they run; for patterns whose names are found later, as they would be now.
-    pub(super) words: Vec<String>,
+    number: usize,
+    /// Its words without those that a rule inserts; for patterns whose names are found later, as they would be now.
+    words: Vec<String>,
     /// The same without secrets.
-    pub(super) shown: Vec<String>,
+    shown: Vec<String>,
+    /// Whether a pattern has found it, for each of the words.
+    found: Vec<bool>,
     /// Whether patterns among its words are looked up only when it runs.
-    pub(super) is_as_found: bool,
+    is_as_found: bool,
     /// The directory that it runs in, as far as that is known.
-    pub(super) directory: String,
-    pub(super) identity: Identity,
-    /// Its redirections.
-    pub(super) redirections: Vec<Vec<String>>,
+    directory: String,
+    identity: Identity,
+    /// The program, as far as it is known.
+    program: Option<PathBuf>,
+    redirections: Vec<ShownRedirection>,
     /// Whether it is given something to read that is not shown among the redirections: by a pipe, or the `input` of the call.
-    pub(super) reads: Option<&'static str>,
+    reads: Option<&'static str>,
     /// The variables that the line sets for it.
-    pub(super) variables: Vec<(String, String)>,
+    variables: Vec<(String, String)>,
     /// The proposal of the command, if it has to be approved.
-    pub(super) proposal: Option<Proposal>,
-    /// The files of its redirections that have to be approved.
-    pub(super) files: Vec<AskedFile>,
+    proposal: Option<Proposal>,
+}
+
+/// A redirection as a person sees it.
+#[derive(Debug, Clone)]
+pub(super) struct ShownRedirection {
+    /// The operator and the word.
+    pub text: Vec<String>,
+    /// The path that its word leads to, by its text where nothing is there; `None` if it opens no file.
+    pub place: Option<PathBuf>,
+    /// Its file, if it has to be approved.
+    pub asked: Option<AskedFile>,
 }
 
 /// A file of a redirection that a person has to approve.
@@ -112,6 +125,22 @@ pub(super) struct AskedFile {
     pub reason: Option<String>,
     /// The place that its path leads to.
     pub reached: Option<Reached>,
+}
+
+impl ShownRedirection {
+    /// Notes where its word leads.
+    pub(super) fn lead_to(&mut self, reached: Option<&Reached>) {
+        self.place = reached.map(Reached::path).or(self.place.take());
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let is_same_file = match (&self.asked, &other.asked) {
+            (Some(one), Some(other)) => one.is_same(other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        self.text == other.text && self.place == other.place && is_same_file
+    }
 }
 
 impl AskedFile {
@@ -142,7 +171,8 @@ impl LineProposal {
         let mut reasons: Vec<&str> = Vec::new();
         for part in &self.parts {
             let of_command = part.proposal.as_ref().and_then(Proposal::reason);
-            let of_files = part.files.iter().filter_map(|file| file.reason.as_deref());
+            let asked = part.redirections.iter().filter_map(|redirection| redirection.asked.as_ref());
+            let of_files = asked.filter_map(|file| file.reason.as_deref());
             for reason in of_command.into_iter().chain(of_files) {
                 if !reasons.contains(&reason) {
                     reasons.push(reason);
@@ -164,12 +194,12 @@ impl LineProposal {
         rules
     }
 
-    /// Whether another decision came to exactly the same.
+    /// Whether another decision came to the same.
     pub fn is_same(&self, other: &Self) -> bool {
         self.difference(other).is_none()
     }
 
-    /// The first part in which it differs from what another decision came to.
+    /// The first part in which it differs from what was shown.
     pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
         if self.text != other.text || self.parts.len() != other.parts.len() {
             return Some("the line");
@@ -182,7 +212,7 @@ impl LineProposal {
 impl fmt::Display for LineProposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.parts.iter().filter(|part| part.asks()).map(|part| {
-            let word = part.shown.first().map_or("a group", String::as_str);
+            let word = part.shown().first().map_or("a group", String::as_str);
             format!("command {}, {}", part.number, crate::policy::quoted(word))
         });
         let names: Vec<String> = names.collect();
@@ -191,21 +221,50 @@ impl fmt::Display for LineProposal {
 }
 
 impl ShownPart {
-    /// A part with nothing but its place and its redirections.
-    pub(super) fn new(number: usize, here: Here<'_>, redirections: &[Redirection]) -> Self {
+    /// A group at this place, with these redirections.
+    pub(super) fn of_group(
+        place: usize,
+        here: Here<'_>,
+        redirections: Vec<ShownRedirection>,
+        reads: Option<&'static str>,
+    ) -> Self {
         let directory = &here.position.directory;
         Self {
-            number,
+            place,
+            number: 0,
             words: Vec::new(),
             shown: Vec::new(),
+            found: Vec::new(),
             is_as_found: false,
             directory: directory.path().to_string_lossy().into_owned(),
             identity: directory.held().identity().clone(),
-            redirections: redirections.iter().map(|redirection| here.shown(redirection)).collect(),
-            reads: None,
+            program: None,
+            redirections,
+            reads,
             variables: Vec::new(),
             proposal: None,
-            files: Vec::new(),
+        }
+    }
+
+    /// A command at this place, with these redirections.
+    pub(super) fn of_command(
+        (place, number): (usize, usize),
+        here: Here<'_>,
+        commanded: &Commanded,
+        redirections: Vec<ShownRedirection>,
+    ) -> Self {
+        let Commanded { kind: _, words, found, is_as_found, reads, variables, explanation, verdict } = commanded;
+        let proposal = if let Verdict::Ask(proposal) = verdict { Some((**proposal).clone()) } else { None };
+        Self {
+            number,
+            words: words.clone(),
+            shown: explanation.words.clone(),
+            found: found.clone(),
+            is_as_found: *is_as_found,
+            program: explanation.program.clone(),
+            variables: variables.clone(),
+            proposal,
+            ..Self::of_group(place, here, redirections, *reads)
         }
     }
 
@@ -216,12 +275,12 @@ impl ShownPart {
 
     /// Its words as they run.
     pub fn words(&self) -> &[String] {
-        &self.words
+        self.proposal.as_ref().map_or(&self.words, Proposal::words)
     }
 
     /// Its words as they run, without secrets.
     pub fn shown(&self) -> &[String] {
-        &self.shown
+        self.proposal.as_ref().map_or(&self.shown, Proposal::shown_inserted)
     }
 
     /// Whether patterns among its words are looked up only when it runs.
@@ -234,9 +293,14 @@ impl ShownPart {
         &self.directory
     }
 
+    /// The file that is executed, as far as it is known before the line begins.
+    pub fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+
     /// Its redirections, each as an operator and a word.
-    pub fn redirections(&self) -> &[Vec<String>] {
-        &self.redirections
+    pub fn redirections(&self) -> impl Iterator<Item = &[String]> {
+        self.redirections.iter().map(|redirection| redirection.text.as_slice())
     }
 
     /// Describes its input, if that is not among the redirections.
@@ -256,40 +320,57 @@ impl ShownPart {
 
     /// Whether a person has to approve it.
     pub fn asks(&self) -> bool {
-        self.proposal.is_some() || !self.files.is_empty()
+        self.proposal.is_some() || self.redirections.iter().any(|redirection| redirection.asked.is_some())
     }
 
-    fn difference(&self, other: &Self) -> Option<&'static str> {
-        // In full, so that no field is forgotten.
+    /// The first of its properties that is not what was shown. What was shown as found later may differ in what patterns find, and what
+    /// was not known then may be anything.
+    pub(super) fn difference(&self, shown: &Self) -> Option<&'static str> {
+        // In full, so that no property is forgotten. The others follow from the place and the words.
         let Self {
-            number,
-            words,
+            place,
+            number: _,
+            words: _,
             shown: _,
+            found,
             is_as_found,
             directory,
             identity,
+            program,
             redirections,
             reads,
             variables,
             proposal,
-            files,
         } = self;
-        if *number != other.number || *words != other.words || *is_as_found != other.is_as_found {
+        let may_find = shown.is_as_found;
+        if *place != shown.place || *is_as_found && !may_find || !self.fixed(may_find).eq(shown.fixed(may_find)) {
             return Some("a command of the line");
         }
-        if *directory != other.directory || *identity != other.identity {
+        if *directory != shown.directory || *identity != shown.identity {
             return Some("the directory of a command of the line");
         }
-        if *redirections != other.redirections || *reads != other.reads || *variables != other.variables {
+        if shown.program.is_some() && *program != shown.program {
+            return Some("the program of a command of the line");
+        }
+        let are_same = |(one, other): (&ShownRedirection, &ShownRedirection)| one.is_same(other);
+        if redirections.len() != shown.redirections.len()
+            || !redirections.iter().zip(&shown.redirections).all(are_same)
+            || *reads != shown.reads
+            || *variables != shown.variables
+        {
             return Some("what a command of the line reads and writes");
         }
-        if files.len() != other.files.len() || !files.iter().zip(&other.files).all(|(one, other)| one.is_same(other)) {
-            return Some("what a redirection of the line leads to");
-        }
-        match (proposal, &other.proposal) {
+        match (proposal, &shown.proposal) {
+            (Some(one), Some(other)) if may_find => one.difference_except(other, [found, &shown.found]),
             (Some(one), Some(other)) => one.difference(other),
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => Some("the rule"),
         }
+    }
+
+    /// Its words, without those of patterns if these may find others.
+    fn fixed(&self, may_find: bool) -> impl Iterator<Item = &String> {
+        let is_fixed = move |(_, found): &(&String, &bool)| !(may_find && **found);
+        self.words.iter().zip(&self.found).filter(is_fixed).map(|(word, _)| word)
     }
 }

@@ -1,11 +1,12 @@
 //! The decision on one redirection of a line, as things are now.
 
 use super::command::Here;
-use super::proposal::AskedFile;
+use super::places::logical;
+use super::proposal::{AskedFile, ShownRedirection};
 use super::{DecidedFile, DecidedRedirection, PartDecision, PartKind, PartOutcome};
 use crate::files::Reached;
 use crate::lines::{Mode, Redirection, Stream};
-use crate::policy::rules::{Access, CommandRule, OnDisk, PathError, Redirected, RedirectionType, redirected};
+use crate::policy::rules::{Access, OnDisk, PathError, Redirected, RedirectionType, Ruled, redirected};
 use crate::policy::{Explanation, Lines, quoted};
 
 /// The device that commands read nothing from, and that takes anything.
@@ -15,13 +16,10 @@ pub(super) const NULL: &str = "/dev/null";
 pub(super) enum Verdict {
     Done(DecidedRedirection),
     /// A person has to approve it.
-    Ask(DecidedRedirection, AskedFile),
+    Ask(DecidedRedirection),
     AtItsTurn,
     Refused(String),
 }
-
-/// The command of a redirection: its rule, and its words.
-pub(super) type Of<'a> = Option<(&'a CommandRule, &'a [String])>;
 
 impl Here<'_> {
     /// The redirection, as a person reads it.
@@ -55,7 +53,12 @@ impl Here<'_> {
     }
 
     /// The redirection as a part of the line, with what was decided.
-    pub(super) fn part(&self, number: usize, redirection: &Redirection, outcome: PartOutcome) -> PartDecision {
+    pub(super) fn part(
+        &self,
+        (place, number): (usize, usize),
+        redirection: &Redirection,
+        outcome: PartOutcome,
+    ) -> PartDecision {
         let mut words = self.shown(redirection);
         let input = match redirection {
             Redirection::Document(_) => words.pop(),
@@ -67,11 +70,18 @@ impl Here<'_> {
         };
         let directory = Some(self.position.directory.path().to_owned());
         let explanation = Explanation { words, directory, ..Explanation::default() };
-        PartDecision { number, kind: PartKind::Redirection, explanation, input, outcome }
+        let variables = Vec::new();
+        PartDecision { place, number, kind: PartKind::Redirection, explanation, variables, input, outcome }
     }
 
-    /// Decides on a redirection of a command, or of a group.
-    pub(super) fn redirection(&self, redirection: &Redirection, of: Of<'_>) -> Verdict {
+    /// Decides on a redirection that counts for these commands; returns how a person sees it, too.
+    pub(super) fn redirection(&self, redirection: &Redirection, of: &[Ruled]) -> (Verdict, ShownRedirection) {
+        let mut shown = ShownRedirection { text: self.shown(redirection), place: None, asked: None };
+        let verdict = self.verdict_on(redirection, of, &mut shown);
+        (verdict, shown)
+    }
+
+    fn verdict_on(&self, redirection: &Redirection, of: &[Ruled], shown: &mut ShownRedirection) -> Verdict {
         let (value, access) = match redirection {
             Redirection::StderrToStdout => return Verdict::Done(DecidedRedirection::StderrToStdout),
             Redirection::StdoutToStderr => return Verdict::Done(DecidedRedirection::StdoutToStderr),
@@ -105,13 +115,13 @@ impl Here<'_> {
                 ),
             });
         }
-        if access == Access::Write && of.is_some_and(|(rule, _)| rule.sandbox.writes_nothing()) {
+        if access == Access::Write && of.iter().any(|command| command.rule.sandbox.writes_nothing()) {
             return Verdict::Refused(format!(
                 "{} can't be written: the rule of the command says that it writes nothing",
                 quoted(&text)
             ));
         }
-        self.file(redirection, (&text, access), of)
+        self.file(redirection, (&text, access), of, shown)
     }
 
     /// The type that the policy gives to redirections.
@@ -123,7 +133,14 @@ impl Here<'_> {
         }
     }
 
-    fn file(&self, redirection: &Redirection, (text, access): (&str, Access), of: Of<'_>) -> Verdict {
+    fn file(
+        &self,
+        redirection: &Redirection,
+        (text, access): (&str, Access),
+        of: &[Ruled],
+        shown: &mut ShownRedirection,
+    ) -> Verdict {
+        shown.place = Some(logical(self.position.directory.path(), text));
         let own = self.type_of(access);
         let mut paths = OnDisk::new(self.directories, &self.position.directory);
         let unusable = |why: &str| {
@@ -131,11 +148,18 @@ impl Here<'_> {
             Verdict::Done(DecidedRedirection::Unusable { sentence })
         };
         let verdict = match redirected((text, access), own, of, &mut paths) {
-            Redirected::Allowed(held) => self.opened(redirection, text, held.reached, held.narrowed),
+            Redirected::Allowed(held) => {
+                shown.lead_to(held.reached.as_ref());
+                self.opened(redirection, text, held.reached, held.narrowed)
+            }
             Redirected::Ask(held, reason) => {
-                let asked = AskedFile { reason, reached: held.reached.clone() };
+                shown.lead_to(held.reached.as_ref());
+                let reached = held.reached.clone();
                 match self.opened(redirection, text, held.reached, held.narrowed) {
-                    Verdict::Done(decided) => Verdict::Ask(decided, asked),
+                    Verdict::Done(decided) => {
+                        shown.asked = Some(AskedFile { reason, reached });
+                        Verdict::Ask(decided)
+                    }
                     other => other,
                 }
             }

@@ -1,14 +1,14 @@
 //! How firmly a redirection is refused.
 
 use super::command::Here;
-use super::redirection::{NULL, Of};
+use super::redirection::NULL;
 use crate::lines::Redirection;
 use crate::policy::RefusalKind;
-use crate::policy::rules::{Access, OnDisk, Redirected, redirected};
+use crate::policy::rules::{Access, OnDisk, Redirected, Ruled, redirected};
 
 impl Here<'_> {
     /// How firmly a redirection is refused that does not run, or not yet: by what the policy and the rule of its command say of files.
-    pub(super) fn refusal_kind(&self, redirection: &Redirection, of: Of<'_>) -> RefusalKind {
+    pub(super) fn refusal_kind(&self, redirection: &Redirection, of: &[Ruled]) -> RefusalKind {
         let (value, access) = match redirection {
             Redirection::Read(value) => (value, Access::Read),
             Redirection::Write { target, .. } => (target, Access::Write),
@@ -20,7 +20,7 @@ impl Here<'_> {
         if text == NULL {
             return RefusalKind::Undescribed;
         }
-        if access == Access::Write && of.is_some_and(|(rule, _)| rule.sandbox.writes_nothing()) {
+        if access == Access::Write && of.iter().any(|command| command.rule.sandbox.writes_nothing()) {
             return RefusalKind::Denied;
         }
         let mut paths = OnDisk::new(self.directories, &self.position.directory);

@@ -1,5 +1,8 @@
 //! Decisions on lines, before they run and at their turns.
 
+mod as_shown;
+mod group_redirections;
+
 use std::collections::BTreeMap;
 use std::fs;
 

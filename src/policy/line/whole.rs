@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{Commanded, Here, Stage, Verdict};
+use super::inheritance::{Inheritance, Streams};
 use super::places::{Changed, change};
-use super::proposal::AskedFile;
-use super::redirection::{self, Of};
+use super::proposal::ShownRedirection;
+use super::redirection;
 use super::{
     LineDecision, LineProposal, LineRefusal, PartDecision, PartKind, PartOutcome, PlannedLine, Position, RequestedLine,
     ShownPart, reading,
 };
-use crate::lines::{Assignment, Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
-use crate::policy::{Approved, Directories, Policy, Rule, WorkingDirectory};
+use crate::lines::{self, Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
+use crate::policy::rules::Ruled;
+use crate::policy::{Approved, Directories, Policy, WorkingDirectory};
 
 impl Policy {
     /// Decides on a line before anything of it runs.
@@ -35,20 +37,26 @@ impl Policy {
             reader,
             parts: Vec::new(),
             shown: Vec::new(),
+            inheritance: Inheritance::default(),
             refused: None,
             allowed: Vec::new(),
             timeout: None,
             is_read_only: true,
         };
         let mut position = Position { directory: directory.clone(), inherits_input: false };
-        walk.line(&line, &mut position, State { status: Some(0), has_run: false, is_reached: true, is_over: false });
-        let Walk { parts, shown, refused, allowed, timeout, is_read_only, .. } = walk;
-        let of_turn = parts.iter().filter(|part| part.outcome == PartOutcome::AtItsTurn);
-        let undecided = of_turn.map(|part| (part.number, part.kind)).collect();
+        let begin = State { status: Some(0), has_run: false, is_reached: true, is_over: false };
+        walk.line(&line, &mut position, &Streams::default(), begin);
+        let Walk { mut parts, mut shown, inheritance, refused, allowed, timeout, is_read_only, .. } = walk;
+        // The redirections of a group were decided after its commands, for which they count.
+        parts.sort_by_key(|part| part.place);
+        shown.sort_by_key(|part| part.place);
         let line = Arc::new(line);
-        let planned = |approved| PlannedLine { line, directory, reader, timeout, approved, undecided };
+        let decided = parts.clone();
+        let planned = |approved| PlannedLine { line, directory, reader, timeout, approved, decided, inheritance };
         let outcome = match refused {
-            Some((number, word, sentence)) => Err(LineRefusal::Part { number, word, sentence, allowed: Some(allowed) }),
+            Some(Refused { number, word, sentence, .. }) => {
+                Err(LineRefusal::Part { number, word, sentence, allowed: Some(allowed) })
+            }
             None if !shown.iter().any(ShownPart::asks) => Ok(planned(Vec::new())),
             None => {
                 let proposal = LineProposal { parts: shown, text: text.to_owned() };
@@ -93,16 +101,25 @@ struct Walk<'a> {
     reader: Option<usize>,
     parts: Vec<PartDecision>,
     shown: Vec<ShownPart>,
-    /// The first part that is refused: the number of its command, its word, and why.
-    refused: Option<(usize, String, String)>,
+    inheritance: Inheritance,
+    /// The first part that is refused.
+    refused: Option<Refused>,
     /// The first words of the commands that are not refused.
     allowed: Vec<String>,
     timeout: Option<Duration>,
     is_read_only: bool,
 }
 
+/// A part that is refused.
+struct Refused {
+    place: usize,
+    number: usize,
+    word: String,
+    sentence: String,
+}
+
 impl Walk<'_> {
-    fn line(&mut self, line: &Line, position: &mut Position, mut state: State) -> State {
+    fn line(&mut self, line: &Line, position: &mut Position, streams: &Streams, mut state: State) -> State {
         for list in &line.lists {
             let first = (None, &list.first);
             let rest = list.rest.iter().map(|(connector, pipeline)| (Some(*connector), pipeline));
@@ -114,22 +131,31 @@ impl Walk<'_> {
                     (Some(Connector::Or), Some(_)) => Runs::Yes,
                     (Some(_), None) => Runs::Perhaps,
                 };
-                state = self.pipeline(pipeline, position, state, runs);
+                state = self.pipeline(pipeline, (position, streams), state, runs);
             }
         }
         state
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, position: &mut Position, state: State, runs: Runs) -> State {
+    fn pipeline(
+        &mut self,
+        pipeline: &Pipeline,
+        (position, streams): (&mut Position, &Streams),
+        state: State,
+        runs: Runs,
+    ) -> State {
         let is_certain = runs == Runs::Yes && !state.has_run;
         let is_alone = pipeline.stages.len() == 1;
         let mut after = State { status: None, ..state };
         let before = position.clone();
         for (place, stage) in pipeline.stages.iter().enumerate() {
             let inherits_input = place > 0 || before.inherits_input;
+            let streams = streams.of_stage(place == 0, place + 1 == pipeline.stages.len());
+            let streams = streams.redirected(stage.place, stage.redirections(), stage.pipes_stderr);
+            let whose = (stage, &before, &streams);
             match &stage.command {
                 Command::Simple(simple) => {
-                    let ended = self.simple(simple, &before, (!is_alone, inherits_input, is_certain));
+                    let ended = self.simple(simple, whose, (!is_alone, inherits_input, is_certain));
                     after.has_run |= ended.has_run;
                     if is_alone {
                         if let Some(directory) = ended.directory.filter(|_| runs != Runs::No) {
@@ -146,7 +172,7 @@ impl Walk<'_> {
                         has_run: state.has_run || !is_alone,
                         ..state
                     };
-                    let inner = self.group(group, &before, (inherits_input, is_certain), inner);
+                    let inner = self.group(group, whose, (inherits_input, is_certain), inner);
                     after.has_run |= inner.has_run;
                     if is_alone && group.redirections.is_empty() {
                         after.status = inner.status;
@@ -169,67 +195,90 @@ impl Walk<'_> {
     fn group(
         &mut self,
         group: &Group,
-        position: &Position,
+        (lines::Stage { place, .. }, position, streams): (&lines::Stage, &Position, &Streams),
         (inherits_input, is_certain): (bool, bool),
         state: State,
     ) -> State {
+        let place = *place;
         let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
         let stage = Stage { is_one_of_several: false, inherits_input, reads_call: false };
         let has_input = here.is_given_input(&group.redirections, stage);
-        if !group.redirections.is_empty() {
-            let files = self.redirections(here, (0, ""), &group.redirections, None);
-            let reads = inherits_input.then_some("the output of another command");
-            self.shown.push(ShownPart { reads, files, ..ShownPart::new(0, here, &group.redirections) });
-        }
+        self.inheritance.add_group(place, &group.redirections, streams);
         let mut inner = Position { inherits_input: has_input, ..position.clone() };
         let has_run = state.has_run || !is_certain;
-        self.line(&group.line, &mut inner, State { has_run, ..state })
+        let after = self.line(&group.line, &mut inner, streams, State { has_run, ..state });
+        if !group.redirections.is_empty() {
+            let inheritance = std::mem::take(&mut self.inheritance);
+            let rules = |number| inheritance.rules_of(place, number);
+            let redirections = self.redirections(here, (place, 0, ""), &group.redirections, rules);
+            self.inheritance = inheritance;
+            let reads = here.reads(&group.redirections, stage);
+            self.shown.push(ShownPart::of_group(place, here, redirections, reads));
+        }
+        after
     }
 
     /// Decides on a command; returns what is known after it.
     fn simple(
         &mut self,
         simple: &Simple,
-        position: &Position,
+        (lines::Stage { place, .. }, position, streams): (&lines::Stage, &Position, &Streams),
         (is_one_of_several, inherits_input, is_certain): (bool, bool, bool),
     ) -> After {
-        let number = simple.number;
+        let (place, number) = (*place, simple.number);
         let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
         let stage = Stage { is_one_of_several, inherits_input, reads_call: self.reader == Some(number) };
         let commanded = here.command(simple, stage, Approved::default());
-        let Commanded { kind, words, is_as_found, has_input, explanation, verdict } = commanded;
+        let ruled = commanded.ruled();
+        self.inheritance.add_command(place, streams, ruled.as_ref());
+        let word = commanded.explanation.words.first().cloned().unwrap_or_default();
+        let of = ruled.as_slice();
+        let mut after = self.decided((place, number), here, &commanded, ruled.as_ref());
+        let redirections = self.redirections(here, (place, number, &word), &simple.redirections, |_| of);
+        let opened = simple.redirections.iter().filter(|redirection| here.opens_file(redirection));
+        for redirection in opened {
+            // It may fail, and writing may make a file.
+            after.status = Status::Unknown;
+            after.has_run |= matches!(redirection, Redirection::Write { .. });
+        }
+        self.shown.push(ShownPart::of_command((place, number), here, &commanded, redirections));
+        after
+    }
+
+    /// Notes the decision on a command; returns what is known after it.
+    fn decided(
+        &mut self,
+        (place, number): (usize, usize),
+        here: Here<'_>,
+        commanded: &Commanded,
+        ruled: Option<&Ruled>,
+    ) -> After {
+        let Commanded { kind, words, explanation, verdict, .. } = commanded;
+        let (kind, rule) = (*kind, ruled.map(|ruled| &ruled.rule));
         let word = explanation.words.first().cloned().unwrap_or_default();
-        let rule = match &explanation.rule {
-            Some(Rule::Described(rule)) => Some(Arc::clone(rule)),
-            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
-        };
-        if let Some(of_rule) = rule.as_ref().and_then(|rule| rule.timeout) {
+        if let Some(of_rule) = rule.and_then(|rule| rule.timeout) {
             self.timeout = Some(self.timeout.map_or(of_rule, |least| least.min(of_rule)));
         }
         if kind == PartKind::Command {
-            self.is_read_only &= rule.as_ref().is_some_and(|rule| rule.read_only);
+            self.is_read_only &= rule.is_some_and(|rule| rule.read_only);
         }
-        let mut proposal = None;
         let mut after = After { status: Status::Unknown, directory: None, has_run: kind == PartKind::Command };
         let outcome = match verdict {
             Verdict::Nothing => {
                 after.status = Status::Known(0);
                 PartOutcome::Allowed
             }
-            Verdict::Builtin(builtin) => self.builtin(&builtin, here, &mut after),
+            Verdict::Builtin(builtin) => self.builtin(builtin, here, &mut after),
             Verdict::Program(_) | Verdict::NotFound { .. } => PartOutcome::Allowed,
             Verdict::AtItsTurn => {
                 after.has_run = true;
                 PartOutcome::AtItsTurn
             }
-            Verdict::Ask(asked) => {
-                proposal = Some(*asked);
-                PartOutcome::Ask
-            }
-            Verdict::Refused(sentence) => PartOutcome::Refused(sentence),
+            Verdict::Ask(_) => PartOutcome::Ask,
+            Verdict::Refused(sentence) => PartOutcome::Refused(sentence.clone()),
         };
         match &outcome {
-            PartOutcome::Refused(sentence) => self.refuse((number, &word), sentence),
+            PartOutcome::Refused(sentence) => self.refuse((place, number, &word), sentence),
             PartOutcome::Allowed | PartOutcome::AtItsTurn
                 if kind == PartKind::Command && !self.allowed.contains(&word) =>
             {
@@ -237,35 +286,9 @@ impl Walk<'_> {
             }
             PartOutcome::Allowed | PartOutcome::AtItsTurn | PartOutcome::Ask => {}
         }
-        let shown = explanation.words.clone();
         if !words.is_empty() {
-            self.parts.push(PartDecision { number, kind, explanation, input: None, outcome });
+            self.parts.push(commanded.part((place, number), outcome));
         }
-        let of = rule.as_ref().map(|rule| (&**rule, words.as_slice()));
-        let files = self.redirections(here, (number, &word), &simple.redirections, of);
-        let opened = simple.redirections.iter().filter(|redirection| here.opens_file(redirection));
-        for redirection in opened {
-            // It may fail, and writing may make a file.
-            after.status = Status::Unknown;
-            after.has_run |= matches!(redirection, Redirection::Write { .. });
-        }
-        let is_given = has_input && !simple.redirections.iter().any(gives_input);
-        let reads = match is_given {
-            true if inherits_input => Some("the output of another command, or what its group is given"),
-            true => Some("the `input` of the call"),
-            false => None,
-        };
-        let value = |one: &Assignment| (one.name.clone(), here.value(&one.value).unwrap_or_default());
-        self.shown.push(ShownPart {
-            words: proposal.as_ref().map_or(words, |proposal| proposal.words().to_vec()),
-            shown: proposal.as_ref().map_or(shown, |proposal| proposal.shown_inserted().to_vec()),
-            is_as_found,
-            reads,
-            variables: simple.assignments.iter().map(value).collect(),
-            proposal,
-            files,
-            ..ShownPart::new(number, here, &simple.redirections)
-        });
         after
     }
 
@@ -288,41 +311,43 @@ impl Walk<'_> {
         }
     }
 
-    /// Decides on the redirections of a command; returns the files that have to be approved.
-    fn redirections(
+    /// Decides on the redirections of a command or a group, each of which counts for the commands that `of` returns; returns how they
+    /// are shown.
+    fn redirections<'r>(
         &mut self,
         here: Here<'_>,
-        (number, word): (usize, &str),
+        (place, number, word): (usize, usize, &str),
         redirections: &[Redirection],
-        of: Of<'_>,
-    ) -> Vec<AskedFile> {
-        let mut files = Vec::new();
-        for redirection in redirections {
+        of: impl Fn(usize) -> &'r [Ruled],
+    ) -> Vec<ShownRedirection> {
+        let mut shown = Vec::with_capacity(redirections.len());
+        for (nth, redirection) in redirections.iter().enumerate() {
             let writes = matches!(redirection, Redirection::Write { .. });
             self.is_read_only &= !(writes && here.opens_file(redirection));
-            let outcome = match here.redirection(redirection, of) {
+            let (verdict, as_shown) = here.redirection(redirection, of(nth));
+            let outcome = match verdict {
                 redirection::Verdict::Done(_) => PartOutcome::Allowed,
                 redirection::Verdict::AtItsTurn => PartOutcome::AtItsTurn,
-                redirection::Verdict::Ask(_, asked) => {
-                    files.push(asked);
-                    PartOutcome::Ask
-                }
+                redirection::Verdict::Ask(_) => PartOutcome::Ask,
                 redirection::Verdict::Refused(sentence) => {
-                    self.refuse((number, word), &sentence);
+                    self.refuse((place, number, word), &sentence);
                     PartOutcome::Refused(sentence)
                 }
             };
-            let mut part = here.part(number, redirection, outcome);
+            let mut part = here.part((place, number), redirection, outcome);
             if matches!(part.outcome, PartOutcome::Refused(_) | PartOutcome::AtItsTurn) {
-                part.explanation.refusal_kind = here.refusal_kind(redirection, of);
+                part.explanation.refusal_kind = here.refusal_kind(redirection, of(nth));
             }
             self.parts.push(part);
+            shown.push(as_shown);
         }
-        files
+        shown
     }
 
-    fn refuse(&mut self, (number, word): (usize, &str), sentence: &str) {
-        self.refused.get_or_insert_with(|| (number, word.to_owned(), sentence.to_owned()));
+    fn refuse(&mut self, (place, number, word): (usize, usize, &str), sentence: &str) {
+        if self.refused.as_ref().is_none_or(|first| place < first.place) {
+            self.refused = Some(Refused { place, number, word: word.to_owned(), sentence: sentence.to_owned() });
+        }
     }
 }
 
@@ -358,12 +383,5 @@ impl Status {
             Self::Exit(code) => code.map(i32::from).or(before.status),
             Self::Unknown => None,
         }
-    }
-}
-
-fn gives_input(redirection: &Redirection) -> bool {
-    match redirection {
-        Redirection::Read(_) | Redirection::Document(_) | Redirection::HereString(_) => true,
-        Redirection::Write { .. } | Redirection::StderrToStdout | Redirection::StdoutToStderr => false,
     }
 }

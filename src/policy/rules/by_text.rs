@@ -153,6 +153,6 @@ impl PathJudge for ByText {
         if claim.path.access == Access::Write && found == Place::Itself {
             return Err(PathError::Root);
         }
-        Ok(HeldClaim { access: claim.path.access, reached: None, narrowed: None })
+        Ok(HeldClaim { word: claim.word, access: claim.path.access, reached: None, narrowed: None })
     }
 }

@@ -63,7 +63,7 @@ use profiles::{Profile, Shipped};
 pub use profiles::{names as profile_names, text as profile_text};
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub(crate) use reach::{MOST_STEPS, MOST_STEPS_TOGETHER};
-pub(crate) use redirected::{Redirected, redirected};
+pub(crate) use redirected::{Redirected, Ruled, redirected};
 pub use redirected::{RedirectionType, Redirections};
 pub use refusal::{described, restricted, written};
 pub use synopsis::{forms_of, synopsis};

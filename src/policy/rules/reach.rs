@@ -27,6 +27,8 @@ pub(super) const REPOSITORY: &str = ".git";
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]
 pub struct HeldClaim {
+    /// The number of the client's word that names it.
+    pub word: usize,
     /// The program's access to it.
     pub access: Access,
     /// Where it leads; `None` if the file system was not asked.
@@ -366,7 +368,7 @@ impl OnDisk<'_> {
                 Err(PathError::NoDirectory)
             }
             (Reached::There { .. } | Reached::Missing { .. }, Access::Read | Access::Write) => {
-                Ok(HeldClaim { access: path.access, reached: Some(reached), narrowed })
+                Ok(HeldClaim { word: claim.word, access: path.access, reached: Some(reached), narrowed })
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Rules about the files that redirections of a line read and write.
 
+use std::sync::Arc;
+
 use super::grammar::{Access, CommandRule, Effect, Form, Level, OptionRule, PathType, Restriction, Takes, ValueType};
 use super::judge::{PathJudge, is_restricted};
 use super::matcher::{self, Claim};
@@ -44,17 +46,41 @@ pub(crate) enum Redirected {
     Elsewhere(PathError),
 }
 
+/// A command that a redirection counts for, by its rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ruled {
+    pub rule: Arc<CommandRule>,
+    /// The command and its subcommands, as far as its words name them.
+    level: Vec<String>,
+}
+
+impl Ruled {
+    /// The command of these words, which this rule describes.
+    pub(crate) fn new(rule: Arc<CommandRule>, words: &[String]) -> Self {
+        let levels =
+            matcher::read(&rule.level, words).ok().and_then(|matches| Some(matches.into_iter().next()?.levels));
+        let last = levels.and_then(|levels| Some(levels.last()?.0.path.clone()));
+        let level = last.unwrap_or_else(|| rule.level.path.clone());
+        Self { rule, level }
+    }
+
+    /// The levels of its rule that its words pass through.
+    fn levels(&self) -> impl Iterator<Item = &Level> {
+        self.rule.level.levels().into_iter().filter(|level| self.level.starts_with(&level.path))
+    }
+}
+
 /// Decides about a file that a redirection names: by `own`, the type that the policy gives to redirections, and by the types of
-/// the paths that the rule of the command takes, with these words.
+/// the paths that the rules of its commands take.
 pub(crate) fn redirected(
     (text, access): (&str, Access),
     own: Option<&RedirectionType>,
-    rule: Option<(&CommandRule, &[String])>,
+    commands: &[Ruled],
     paths: &mut dyn PathJudge,
 ) -> Redirected {
     let except = if access == Access::Write { vec![REPOSITORY.to_owned()] } else { Vec::new() };
     let plain = PathType { access, under: Vec::new(), except, exists: false, chars: None };
-    let levels = rule.map(|(rule, words)| rule.levels_of(words)).unwrap_or_default();
+    let levels: Vec<&Level> = commands.iter().flat_map(Ruled::levels).collect();
     let is_of = |path: &&PathType| path.access == access;
     let of_rule = levels.iter().flat_map(|level| path_types(level)).filter(is_of);
     let bounds = own.map(|own| &own.path).into_iter().chain(of_rule);
@@ -101,17 +127,6 @@ fn path_types(level: &Level) -> impl Iterator<Item = &PathType> {
 }
 
 impl CommandRule {
-    /// The command and its subcommands, as far as the words name them.
-    fn levels_of(&self, words: &[String]) -> Vec<&Level> {
-        match matcher::read(&self.level, words) {
-            Ok(matches) => matches.into_iter().next().map(|found| found.levels).unwrap_or_default(),
-            Err(_) => vec![(&self.level, 1)],
-        }
-        .into_iter()
-        .map(|(level, _)| level)
-        .collect()
-    }
-
     /// Whether the decision on these words asks the file system about one of them.
     #[cfg(unix)]
     pub(crate) fn asks_of_files(&self, words: &[String]) -> bool {

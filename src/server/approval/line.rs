@@ -9,7 +9,7 @@ use crate::text::quote_to_judge as shown;
 /// About how many bytes the words of a line take.
 pub(super) fn length_of(line: &LineProposal) -> usize {
     let of_part = |part: &ShownPart| {
-        let words = part.words().iter().chain(part.redirections().iter().flatten());
+        let words = part.words().iter().chain(part.redirections().flatten());
         words.map(|word| word.len() + 3).sum::<usize>() + part.directory().len()
     };
     line.parts().iter().map(of_part).sum()
@@ -69,11 +69,11 @@ fn to_json(part: &ShownPart, shows: Shows) -> Value {
         "part": part.number(),
         "argv": words(part, shows),
         "cwd": part.directory(),
-        "redirections": part.redirections(),
+        "redirections": part.redirections().collect::<Vec<_>>(),
         "reads": part.reads(),
         "as_found": part.is_as_found(),
         "asks": part.asks(),
         "env": part.variables().iter().map(|(name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>(),
-        "program": part.proposal().and_then(|proposal| proposal.program()).map(|program| program.to_string_lossy()),
+        "program": part.program().map(|program| program.to_string_lossy()),
     })
 }

@@ -115,7 +115,7 @@ struct Anywhere;
 
 impl PathJudge for Anywhere {
     fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
-        Ok(HeldClaim { access: claim.path.access, reached: None, narrowed: None })
+        Ok(HeldClaim { word: claim.word, access: claim.path.access, reached: None, narrowed: None })
     }
 }
 
