@@ -18,7 +18,7 @@ mod settings;
 #[cfg(feature = "evidence")]
 pub(crate) use log::{
     Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, is_approval, not_a_log,
-    record, row, words,
+    record, row, variables, words,
 };
 pub(crate) use log::{AuditError, AuditLog, HeadFollower};
 pub(crate) use record::{

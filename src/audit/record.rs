@@ -1,5 +1,6 @@
 //! The events of records, with their fields under the names and in the order in which they are written.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -94,6 +95,9 @@ pub(crate) struct Decided {
     pub decision: Verdict,
     /// The words that run; for a refused call, the client's words.
     pub argv: Vec<String>,
+    /// The variables that a line sets for the command.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
     pub cwd: Option<String>,
     /// The digest of the command's standard input.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::data::{Kind, Report, Row, shown, shown_block};
-use crate::audit::{is_approval, words};
+use crate::audit::{is_approval, variables, words};
 use crate::text::counted;
 
 /// A record, with access to its fields as texts for the page.
@@ -134,6 +134,7 @@ impl Report {
         row.fact("Request", record.any("id"));
         row.fact("Tool", record.text("tool"));
         row.fact("Directory", record.text("cwd"));
+        row.fact("Variables", variables(record.0));
         row.fact("Reason", record.text("reason"));
         row.fact("Input", digest(record.within("input")));
         row.fact("Timeout", record.number("timeout_ms").map(|timeout| format!("{timeout} ms")));

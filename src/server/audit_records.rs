@@ -1,5 +1,7 @@
 //! Makes the audit log's records of calls from the state of the server: decisions, starts, ends and names.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
@@ -53,6 +55,7 @@ pub(super) fn decided_record(
         tool: tool.to_owned(),
         part: None,
         argv: argv.to_vec(),
+        env: BTreeMap::new(),
         cwd: explanation.directory.as_ref().map(|directory| escape_os(directory.as_os_str()).into_owned()),
         input: None,
         timeout_ms: None,
@@ -123,7 +126,8 @@ pub(super) fn part_record(
     let of_part = part.input.as_ref().map(|text| Digest::of(text.as_bytes()));
     let input = of_part.or_else(|| of_call.map(|(input, _)| input.clone()));
     let decided = decided_record(call, &part.explanation, None, None);
-    Some(Decided { part: Some(part.number), decision, input, reason, ..decided })
+    let env = part.variables.iter().cloned().collect();
+    Some(Decided { part: Some(part.number), decision, env, input, reason, ..decided })
 }
 
 /// The end of a call, as it is recorded.

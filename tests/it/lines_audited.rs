@@ -103,3 +103,58 @@ fn each_part_of_a_line_is_recorded_before_it_runs_and_nothing_of_what_it_reads()
     let first = records.iter().find(|record| record["event"] == "decided").unwrap();
     assert_eq!((&first["timeout_ms"], &first["part"]), (&json!(5000), &json!(1)));
 }
+
+#[test]
+fn what_runs_is_in_the_log_with_its_directory_and_its_variables() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(dir.path()).unwrap();
+    fs::create_dir(here.join("sub")).unwrap();
+    let log = here.join("audit.jsonl");
+    let args = [
+        "--audit",
+        log.to_str().unwrap(),
+        "--allow",
+        "ls,pwd,echo,printenv",
+        "--lines",
+        "files",
+        "--line-env",
+        "FOO,BAR",
+        "--env",
+        "KEY=planted",
+        "--log",
+        "off",
+    ];
+    let mut server = Server::command(&args).dir(&here).start();
+    server.initialize("2025-11-25");
+    for line in ["ls nosuch && cd sub; pwd; echo $PWD > made", "FOO=bar BAR='planted $' printenv FOO"] {
+        server.call("execute_command", json!({"command": line}));
+    }
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("planted"), "{text}");
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The last decision on a part before it starts says what runs.
+    let last = |part: u64| {
+        let of_part = |record: &&Value| record["call"] == 1 && record["part"] == part;
+        let started = records.iter().position(|record| of_part(&record) && record["event"] == "started").unwrap();
+        let mut before = records[..started].iter().filter(of_part);
+        before.rfind(|record| record["event"] == "decided" && record["argv"][0] != ">").unwrap()
+    };
+    assert_eq!((&last(3)["argv"], &last(3)["cwd"]), (&json!(["pwd"]), &json!(here)));
+    assert_eq!((&last(4)["argv"], &last(4)["cwd"]), (&json!(["echo", here]), &json!(here)));
+    let written: Vec<&Value> = records.iter().filter(|record| record["argv"] == json!([">", "made"])).collect();
+    assert_eq!(written.last().unwrap()["cwd"], json!(here));
+    let sets = records.iter().find(|record| record["event"] == "decided" && record["call"] == 2).unwrap();
+    assert_eq!(sets["env"]["FOO"], "bar");
+    assert!(sets["env"]["BAR"].as_str().unwrap().starts_with("sha256:"), "{sets}");
+    assert!(records.iter().filter(|record| record["call"] == 1).all(|record| record.get("env").is_none()));
+    let shown = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"))
+        .args(["audit", "show", "--call", "2"])
+        .arg(&log)
+        .env("COLUMNS", "400")
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains(" FOO=bar; in "), "{shown}");
+}

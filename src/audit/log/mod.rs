@@ -36,6 +36,6 @@ pub(crate) use chain::AuditError;
 pub(crate) use head::{Head, HeadFollower};
 pub(crate) use not_a_log::not_a_log;
 pub(crate) use read::{Bounded, Line, Link};
-pub(crate) use show::{Filter, Row, is_approval, row, words};
+pub(crate) use show::{Filter, Row, is_approval, row, variables, words};
 pub(crate) use verify::{LinePlace, Verification, Verifier};
 pub(crate) use writer::AuditLog;

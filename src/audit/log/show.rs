@@ -195,6 +195,14 @@ pub(crate) fn words(argv: &Value) -> String {
     shown
 }
 
+/// The variables that a line sets for the command of a record, for people; `None` if it sets none.
+pub(crate) fn variables(record: &Value) -> Option<String> {
+    let env = record.get("env")?.as_object().filter(|env| !env.is_empty())?;
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let set = env.iter().map(|(name, value)| Value::String(format!("{name}={}", text(value))));
+    Some(words(&Value::Array(set.collect())))
+}
+
 fn is_bare(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| crate::text::is_plain(c) && !matches!(c, ' ' | '"' | '\'' | '\\' | '`'))
 }
@@ -223,6 +231,7 @@ fn what(shown: Shown<'_>) -> String {
             let argv = shown.0.get("argv").unwrap_or(&Value::Null);
             let details = vec![
                 ("", shown.text("reason")),
+                ("with ", variables(shown.0)),
                 ("in ", shown.text("cwd")),
                 ("rule ", shown.any("rule")),
                 ("tool ", shown.text("tool")),

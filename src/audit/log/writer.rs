@@ -188,6 +188,13 @@ impl AuditLog {
                 hide(word);
             }
         }
+        hidden.env = std::mem::take(&mut hidden.env)
+            .into_iter()
+            .map(|(mut name, mut value)| {
+                [&mut name, &mut value].into_iter().for_each(hide);
+                (name, value)
+            })
+            .collect();
         self.secrets.hide_value(&mut hidden.id);
         hide(&mut hidden.tool);
         [&mut hidden.cwd, &mut hidden.reason].into_iter().flatten().for_each(hide);
