@@ -271,6 +271,23 @@ fn line(random: &mut impl RngCore) -> String {
     let mut number = |below: usize| usize::try_from(random.next_u32()).unwrap() % below;
     let mut pick = |all: &[&'static str]| all[number(all.len())];
     let mut line = String::new();
+    // Every other line makes a link that a later part may follow.
+    if pick(&["a", "aa"]).len() > 1 {
+        line.push_str(pick(&["lk ../outside l", "lk .git l", "lk ../outside d/l"]));
+        line.push_str(pick(&BETWEEN));
+        let after = [
+            "cat l/secret",
+            "aa > l/out",
+            "echo > l/out",
+            "aa < l/secret",
+            "cd ./l && aa",
+            "(cd ./l; aa)",
+            "aa",
+            "aa 'b'",
+        ];
+        line.push_str(pick(&after));
+        return line;
+    }
     for place in 0..pick(&["a", "aa", "aaa"]).len() {
         if place > 0 {
             line.push_str(pick(&BETWEEN));
