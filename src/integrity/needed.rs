@@ -125,7 +125,8 @@ impl Interpreters {
 /// Finds out that a program runs the script: that it is not one such as nice(1), which starts what its arguments name, and that
 /// it gets no other file in front of the script. A word that may be the value of an option may be such a file too.
 fn check_runs_the_script(program: &Path, arguments: &[u8]) -> Result<(), Unclear> {
-    let starts = |name: &str| reach_of(name) == Some(Reach::Wrapper) && !WITH_A_LANGUAGE.split(' ').any(|with| with == name);
+    let starts =
+        |name: &str| reach_of(name) == Some(Reach::Wrapper) && !WITH_A_LANGUAGE.split(' ').any(|with| with == name);
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = name_of(program);
     let mut words = arguments.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).peekable();
