@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// What commands in the sandbox can do with sockets.
+/// The sockets that commands in the sandbox can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
     /// No sockets except the two ends of a socketpair(2).
@@ -102,7 +102,7 @@ impl Ports {
         &self.listen
     }
 
-    /// What they allow, as the end of a sentence.
+    /// Returns the ports as the end of a sentence.
     pub fn in_words(&self) -> String {
         let list = |ports: &BTreeSet<u16>| {
             let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();

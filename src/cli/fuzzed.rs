@@ -64,7 +64,7 @@ pub fn page(file: &[u8]) -> std::io::Result<String> {
 /// A lock file, read and written again.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub fn lock_file(text: &[u8]) -> Result<String, LockError> {
     Lock::of_bytes(text, "file".as_ref())?.to_text()
 }

@@ -32,7 +32,8 @@ pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     if entry.chars().any(char::is_control) {
         return Err(Wrong::ControlInCommand { found: printable(entry) });
     }
-    if let Some(instead) = of_another_tool(entry) {
+    // Quotes belong to what they hold, so they are told first.
+    if let Some(instead) = of_another_tool(entry).filter(|_| !entry.contains(['\'', '"'])) {
         return Err(Wrong::PatternOfAnotherTool { found: printable(entry), instead: printable(&instead) });
     }
     let is_syntax = |c: char| "'\"`;&|<>!$(){}".contains(c);
@@ -160,6 +161,7 @@ mod tests {
     fn an_entry_that_no_call_begins_with_is_an_error_that_says_what_to_write() {
         for (entry, instead) in [
             ("git 'log'", "holds `'`, so that no call is allowed by it; write `git log`"),
+            ("'*'", "holds `'`, so that no call is allowed by it; write `*`"),
             ("\"git log\"", "write `git log`"),
             ("git;ls", "holds `;`, so that no call is allowed by it; write `git,ls`"),
             ("git && ls -l", "write `git,ls -l`"),

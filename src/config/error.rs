@@ -29,7 +29,7 @@ pub enum ConfigError {
         /// The flag that was probably meant, without its dashes.
         nearest: Option<String>,
     },
-    /// What a feature brings that this build was made without.
+    /// The flag, value or subcommand of a feature that this build was made without.
     #[error("this build has no `{what}`; it was built without `{feature}`")]
     NotBuilt {
         /// The flag, with its value if only that is missing.

@@ -30,7 +30,7 @@ const HARMLESS: [&str; 18] = [
 pub(crate) struct KnownPrograms {
     places: Vec<PathBuf>,
     by_size: OnceCell<HashMap<u64, Vec<Found>>>,
-    /// What was found out before, by real path.
+    /// Earlier answers, by real path.
     names: RefCell<HashMap<PathBuf, Option<String>>>,
 }
 

@@ -194,7 +194,7 @@ pub(super) fn stem(name: &str) -> &str {
     unversioned.or_else(|| [name, plain].into_iter().find_map(of_target)).unwrap_or(name)
 }
 
-/// What packages add to the name of a program: how it was built, or that another one stands in front of it.
+/// Additions of packages to the name of a program: how it was built, or that another one is in front of it.
 const FLAVORS: &str = "\
     amd64 arm64 athena basic bin cgi cli current debug dbg dev distrib fpm freethreaded gtk gtk2 gtk3 intel64 jit lts lucid \
     minimal motif musl nightly nogil nojit nox openbsd orig original pgtk real stable static system tiny traditional wrapped \

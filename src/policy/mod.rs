@@ -14,7 +14,6 @@
 
 use std::sync::Arc;
 
-use self::rules::Redirections;
 use crate::integrity::Guard;
 
 mod allow_list;
@@ -149,8 +148,9 @@ impl Policy {
     }
 
     /// Whether the operator denies anything at all.
+    #[cfg(unix)]
     pub(crate) fn denies_anything(&self) -> bool {
         let rules = self.allow.rules();
-        rules.written().any(|rule| rule.denies()) || rules.redirections().is_some_and(Redirections::denies)
+        rules.written().any(|rule| rule.denies()) || rules.redirections().is_some_and(rules::Redirections::denies)
     }
 }

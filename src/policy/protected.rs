@@ -39,7 +39,7 @@ pub(crate) enum Part {
     Literal(String),
     /// A time such as `20260102t030405.123z`, or a number.
     Digits,
-    /// What a client calls itself.
+    /// The name that a client gives itself.
     Anything,
 }
 

@@ -23,7 +23,7 @@ pub enum SandboxError {
         found: String,
         /// The restrictions that are not enforced without it.
         missing: String,
-        /// What else can be chosen.
+        /// The other choices.
         choice: &'static str,
     },
     /// The kernel can't keep commands from writing.

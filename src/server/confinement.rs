@@ -257,7 +257,7 @@ impl Confinement {
         self.confines_rules
     }
 
-    /// What would give all commands a network, but for those whose rule says otherwise.
+    /// The setting that would give all commands a network, but for those whose rule says otherwise.
     pub(super) fn network_grant(&self) -> NetworkGrant {
         let enforced = self.enforcement.as_ref().ok().filter(|_| self.is_on());
         enforced.map_or(NetworkGrant::None, |enforcement| NetworkGrant::of_server(&enforcement.network))

@@ -9,7 +9,6 @@ use super::audit_records::stream;
 use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
 use super::inbox::EventSender;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
-#[cfg(unix)]
 use super::parts::Parts;
 use crate::exec::{
     ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,

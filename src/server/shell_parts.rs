@@ -40,7 +40,7 @@ pub(super) fn settings(
     Some(ShellSettings { program, environment, sandbox, launcher, guard: guard.cloned() })
 }
 
-/// What the operator should know about the commands of the shell, one sentence each.
+/// Warnings about the commands of the shell, one sentence each.
 pub(super) fn warnings(policy: &Policy) -> Vec<String> {
     let names = policy.allow_list().names();
     let refused = names.iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name), Settable::Harmless).err());

@@ -228,6 +228,7 @@ fn list(settings: &ToolSettings, only: Option<&str>, subcommand: Option<&str>) -
 mod tests {
     use super::*;
     use crate::policy::Lines;
+    #[cfg(unix)]
     use crate::policy::rules::{PolicyText, Rules};
     use crate::tools::WhichTools;
     use std::sync::Arc;
@@ -265,6 +266,8 @@ mod tests {
         jsonschema::draft202012::new(&tool(&settings).output_schema.unwrap()).unwrap().validate(&text).unwrap();
     }
 
+    // The lines of examples are split by the rules of a POSIX shell.
+    #[cfg(unix)]
     #[test]
     fn what_a_policy_says_of_a_command_stands_beside_it_and_can_be_asked_for_alone() {
         let text = "commands: {git: {subcommands: {status: any, log: {options: {--oneline: flag}, operands: \

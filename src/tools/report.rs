@@ -29,7 +29,7 @@ pub enum NetworkGrant {
 }
 
 impl NetworkGrant {
-    /// What would give it to a command that has this network by the server's setting.
+    /// The setting that would give it to a command that has this network by the server's setting.
     pub fn of_server(network: &Network) -> Self {
         match network {
             Network::None | Network::Loopback => Self::OfServer { has_ports: false },

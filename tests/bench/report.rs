@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
 use super::measure::median;
 use super::medians;
 

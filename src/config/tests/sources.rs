@@ -132,7 +132,7 @@ fn the_stronger_list_replaces_the_weaker() {
         "structured",
         "off (variable `ALLOWEXEC_STRUCTURED`)",
     );
-    check(&[], &[], Some("allow: /opt/my tools/x, '*'"), "allow", "/opt/my tools/x, '*' (file `s.yaml`)");
+    check(&[], &[], Some("allow: /opt/my tools/x, g++"), "allow", "/opt/my tools/x, g++ (file `s.yaml`)");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) enum Piece {
     Variable { name: String, otherwise: Option<Vec<Piece>> },
     /// The output of these commands.
     Output(String),
-    /// What is not understood.
+    /// A part that is not understood.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Token {
     Word(Word),
     /// An operator between commands, or a parenthesis.
     Operator(&'static str),
-    /// What `<<` and `<<<` pass as input.
+    /// The input of `<<` and `<<<`.
     Input(Word),
 }
 
@@ -330,7 +330,7 @@ fn push(word: &mut Word, text: String) {
     }
 }
 
-/// What `${…}` stands for.
+/// Reads `${…}`.
 fn parameter(inner: &str, depth: usize) -> Vec<Piece> {
     let indirect = inner.strip_prefix('!');
     let inner = indirect.unwrap_or(inner);

@@ -1,4 +1,4 @@
-//! What each level and network needs of a kernel, and what is said of it.
+//! Needs of each level and network, and their texts.
 
 use super::*;
 

@@ -17,7 +17,7 @@ use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::integrity::{Reach, reach_of};
 use crate::policy::CommandLine;
-use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_names, written};
+use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_describing, profile_names, written};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
 
@@ -101,15 +101,10 @@ fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcom
 
 /// The rules of the shipped profiles, in their order: one that describes a command which an earlier one describes is left out.
 fn of_profiles() -> Rules {
-    let (mut names, mut known) = (Vec::new(), Rules::default());
-    for name in profile_names() {
-        names.push(name.to_owned());
-        match Rules::read(&[], &names, &[]) {
-            Ok(rules) => known = rules,
-            Err(_) => drop(names.pop()),
-        }
-    }
-    known
+    let of = |names: &[String]| Rules::read(&[], names, &[]).unwrap_or_default();
+    let is_first =
+        |name: &&str| of(&[(*name).to_owned()]).names().all(|command| profile_describing(command) == Some(*name));
+    of(&profile_names().filter(is_first).map(str::to_owned).collect::<Vec<_>>())
 }
 
 /// Whether the present settings refuse it too.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{Lookup, UNKNOWN, Value, base, handed, is_in};
 use tokens::{Token, statement, tokens, within};
 
-/// What a call does with its arguments.
+/// The use that a call makes of its arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     /// Starts the program that its words name.
@@ -23,7 +23,7 @@ enum Does {
 struct Language {
     /// The names of its interpreters.
     names: &'static str,
-    /// What the arguments of a script are called.
+    /// The names of the arguments of a script.
     arguments: &'static str,
     /// Calls, which may stand after a module of these names, or alone.
     starts: &'static str,
@@ -186,7 +186,7 @@ impl Reader<'_> {
         None
     }
 
-    /// What a call of this name does; `None` if nothing that counts.
+    /// Returns the use that a call of this name makes of its arguments; `None` if none that counts.
     fn does(&self, name: &str, before: &[Token], names_module: bool) -> Option<Does> {
         let (module, call) = name.rsplit_once('.').unwrap_or(("", name));
         let list = |list| is_in(list, call);

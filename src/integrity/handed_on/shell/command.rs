@@ -1,4 +1,4 @@
-//! What a command of a shell script does with its words.
+//! Commands of a shell script: the program that each hands its words on to.
 
 use super::super::{UNKNOWN, Value, handed};
 use super::{Reader, store};

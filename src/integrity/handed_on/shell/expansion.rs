@@ -1,4 +1,4 @@
-//! What the words of a shell script stand for.
+//! Expands the words of a shell script, as far as its text tells.
 
 use super::super::words::{Piece, Token, Word, tokens};
 use super::super::{UNKNOWN, Value, base};
@@ -18,7 +18,7 @@ impl Reader<'_> {
         all
     }
 
-    /// What a word stands for, with a value of each variable in it.
+    /// Expands a word with a value of each variable in it.
     pub(super) fn expand(&self, word: &Word, which: usize) -> Vec<Value> {
         if !self.takes(1 + word.pieces.len()) {
             return Vec::new();

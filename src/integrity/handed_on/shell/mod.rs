@@ -34,7 +34,7 @@ pub(super) fn program(script: &str, shell: &str, known: &Lookup<'_>) -> Option<S
     reader.run_text(script, 0)
 }
 
-/// What a variable stands for: each value that it may have, as the words that it expands to.
+/// The values that a variable may have, each as the words that it expands to.
 type Values = Vec<Vec<Value>>;
 
 struct Reader<'k> {
@@ -42,7 +42,7 @@ struct Reader<'k> {
     known: &'k Lookup<'k>,
     variables: HashMap<String, Values>,
     arguments: Values,
-    /// What `$0` stands for.
+    /// The value of `$0`.
     own: Value,
     functions: HashMap<String, Rc<[Token]>>,
     /// How much may still be looked at.
