@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use super::measure::median;
 use super::medians;
 

@@ -4,7 +4,10 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
+#[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,6 +15,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
 use crate::support::world::{NOBODY, User, give, put_binary};
 
 struct Project(TempDir);
@@ -175,6 +179,7 @@ fn where_the_project_directory_is_missing_everything_may_be_meant() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn what_can_t_be_read_may_be_meant() {
     let project = Project::new();
