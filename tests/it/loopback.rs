@@ -378,6 +378,9 @@ fn the_commands_of_a_line_share_one() {
             assert!(said.contains("refused"), "{user:?}, {level}: {said}");
             let said = line("python3 once.py 8000 | python3 client.py 8000 400");
             assert!(said.contains("it-worked"), "{user:?}, {level}: {said}");
+            // So that it ends what runs in the background.
+            server.close_stdin();
+            server.wait_exit();
         }
     }
 }
