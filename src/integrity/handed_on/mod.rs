@@ -3,7 +3,8 @@
 //! - `shell`: scripts for shells, command by command; `words`: their words
 //! - `language`: scripts for Python, Perl, Ruby, Node, PHP, Lua and Tcl, call by call
 //!
-//! What is missing here is not therefore harmless: a script can hide what it does, for example in a file that it reads.
+//! It only helps operators. A script that nothing is found in is not therefore harmless: it can hide what it does, for example in a file
+//! that it reads.
 
 mod language;
 mod shell;
@@ -94,7 +95,7 @@ fn options(interpreter: &str) -> (&'static str, &'static str) {
 /// Options of programs that start others which take the next word.
 const WITH_VALUE: &str = "-u --user -g --group -C --chdir -D -s --signal -T -a -o -e -I -d -L -P";
 
-/// How many operands a runner takes before the program.
+/// The number of operands that a runner takes before the program.
 fn operands_before(runner: &str) -> usize {
     match runner {
         "timeout" | "gtimeout" | "flock" | "chroot" | "chrt" | "taskset" | "gosu" | "su-exec" | "setarch"

@@ -118,7 +118,7 @@ const LANGUAGES: [Language; 7] = [
     },
 ];
 
-/// How many words and signs are looked at.
+/// The most words and signs that are looked at.
 const MOST_TOKENS: usize = 50_000;
 
 /// The names of the interpreter itself.
@@ -335,7 +335,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what follows these tokens is the name of a parameter, and not the last name of an assignment to several.
+/// Whether a parameter is named after these tokens, and not the last of several variables that are assigned to.
 fn is_parameter(before: &[Token]) -> bool {
     match before {
         [.., Token::Sign('('), Token::Name(_), Token::Sign(',')] | [.., Token::Sign('(')] => true,

@@ -16,10 +16,10 @@ use super::{Lookup, UNKNOWN, Value};
 /// How deep functions, `eval` and `sh -c` are followed.
 const DEEPEST: usize = 8;
 
-/// How many values of one variable are tried.
+/// The most values of one variable that are tried.
 const MOST_VALUES: usize = 8;
 
-/// How many words and characters are looked at in all, since functions call each other, and texts double.
+/// The most words and characters that are looked at in all, since functions call each other, and texts double.
 const MOST_STEPS: usize = 500_000;
 
 /// How long a word becomes, in bytes. What follows is not known.
