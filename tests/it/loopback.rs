@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::support::Server;
 use crate::support::server::wait_with_deadline;
 use crate::support::world::Sign::Connected;
-use crate::support::world::{User, World, is_installed, text};
+use crate::support::world::{User, World, has_python, is_installed, text};
 use serde_json::json;
 
 /// The system's own programs: a version manager's in the home directory need grants of their own.
@@ -112,14 +112,6 @@ fn is_alive(world: &World) -> bool {
 
 fn sh(server: &mut Server, script: &str) -> String {
     text(&server.call("execute_process", json!({"file": "sh", "args": ["-c", script]})))
-}
-
-fn has_python() -> bool {
-    let found = Path::new("/usr/bin/python3").exists();
-    if !found {
-        eprintln!("python3 is not installed here, so nothing is shown of it");
-    }
-    found
 }
 
 #[test]

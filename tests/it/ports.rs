@@ -7,14 +7,13 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::Server;
-use crate::support::world::{User, World, text};
+use crate::support::world::{User, World, has_python, text};
 use serde_json::json;
 
 /// The system's own programs: a version manager's in the home directory need grants of their own.
@@ -207,14 +206,6 @@ fn check(said: &str, attempts: &str, gets_through: bool, what: &str) {
             "{what}, {attempt} was to get through: {gets_through}\n{said}"
         );
     }
-}
-
-fn has_python() -> bool {
-    let found = Path::new("/usr/bin/python3").exists();
-    if !found {
-        eprintln!("python3 is not installed here, so nothing is shown of it");
-    }
-    found
 }
 
 #[test]

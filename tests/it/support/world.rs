@@ -240,6 +240,15 @@ pub fn is_installed(program: &str) -> bool {
     found
 }
 
+/// Whether the system's own Python is there, which sandboxed commands can start.
+pub fn has_python() -> bool {
+    let found = Path::new("/usr/bin/python3").exists();
+    if !found {
+        eprintln!("python3 is not installed here, so nothing is shown of it");
+    }
+    found
+}
+
 pub fn text(result: &Value) -> String {
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
