@@ -1,8 +1,8 @@
 //! The parts of a call that wait for nothing cost no more instructions than they did, by valgrind's count.
 //!
 //! A test without a harness: it runs itself under valgrind as `instructions PART N`. The count is of instructions and not of
-//! time, so a busy machine does not change it. The bounds are a third above what was counted when they were written, in
-//! this very profile: room for another compiler, none for another algorithm.
+//! time, so a busy machine does not change it. The bounds are a quarter above what was counted when they were written, in
+//! this very profile: room for another compiler and for longer paths of another machine, none for another algorithm.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,11 +28,11 @@ const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params
 
 const BOUNDS: [(&str, u64); 6] = [
     ("parse", 60_000),
-    ("split", 69_000),
-    ("decide", 35_000),
-    ("rules", 228_000),
-    ("encode", 604_000),
-    ("name profiles", 678_000),
+    ("split", 80_000),
+    ("decide", 40_000),
+    ("rules", 255_000),
+    ("encode", 700_000),
+    ("name profiles", 850_000),
 ];
 
 fn main() {
