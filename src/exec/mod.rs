@@ -55,13 +55,13 @@ pub(crate) use launcher::{Failure, Launch};
 #[cfg(unix)]
 pub(crate) use os::ProcessTree;
 pub use os::own_descendants;
-pub(crate) use os::{Looked, Orphans, own_children};
+pub(crate) use os::{Looked, Orphans, is_worn, own_children};
 #[cfg(windows)]
 pub(crate) use os::{Spawned, spawn as spawn_in_job};
 #[cfg(target_os = "linux")]
 pub(crate) use os::{end_beside, end_domain, signal_descendants};
 #[cfg(unix)]
-pub(crate) use os::{group_of, is_worn, start_registered};
+pub(crate) use os::{group_of, start_registered};
 pub use output::{End, ExecError, Host, Output};
 use output::{failed, spawn_error};
 pub(crate) use own_binary::own_binary;

@@ -89,7 +89,6 @@ impl Directories {
     }
 
     /// The same, with a count of walked parts of its own, for a thread that decides beside the loop.
-    #[cfg(unix)]
     pub(crate) fn counting_alone(&self) -> Self {
         Self { steps: Arc::new(AtomicUsize::new(usize::MAX)), ..self.clone() }
     }

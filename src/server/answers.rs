@@ -3,11 +3,19 @@
 use serde::Serialize;
 
 use super::log::Fields;
+use super::not_run::NotRun;
 use super::replies::{AnsweredLost, Reply};
 use super::run::{Lifecycle, Server};
 use super::tasks::Outcome;
+use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, encode};
+use crate::mcp::CallToolResult;
+use crate::policy::{CommandLineError, Lines, Refusal};
+
+/// The hint for the operator.
+const READ: &str = "a call was refused for an operator of shells; with `--lines on` such lines are read, each command is decided by its rule, and no \
+    shell runs";
 
 impl Server<'_> {
     /// Sends an encoded message at the end of the event, if there is one.
@@ -30,7 +38,7 @@ impl Server<'_> {
 
     /// Answers a request with an error.
     pub(super) fn refuse(&mut self, reply: Reply, error: ErrorObject) {
-        self.audit.refused(reply.id(), reply.called(), Some(error.code), &error.message);
+        self.audit.lock().refused(reply.id(), reply.called(), Some(error.code), &error.message);
         if self.log.writes(LogLevel::Debug) {
             let line = Fields::of_request(reply.id()).ours("error", error.code);
             self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());
@@ -71,6 +79,28 @@ impl Server<'_> {
                 self.log.write(LogLevel::Error, line.as_str());
             }
             self.send(line);
+        }
+    }
+
+    /// Answers a call that does not run; tells the log and the client.
+    pub(super) fn not_run(&mut self, tool_call: &ToolCall, described: &Fields, reply: Reply, why: &NotRun) {
+        let (kind, sentence) = (why.kind(), why.to_string());
+        let tool = || Fields::of_call(reply.id()).ours("tool", &tool_call.tool);
+        let line = tool_call.describe(|| tool().and(described).reason(kind, &sentence));
+        self.log.write(LogLevel::Info, line.as_str());
+        self.tell_of_lines(why);
+        self.send(tool_call.feedback(reply.id()).not_run(kind));
+        self.answer(reply, CallToolResult::error(sentence).encode(tool_call.context.revision));
+    }
+
+    /// Tells the operator once, and no model, that operators of shells can be read.
+    fn tell_of_lines(&mut self, why: &NotRun) {
+        let has_operator = matches!(why, NotRun::Policy(Refusal::CommandLine(CommandLineError::Syntax { .. })));
+        let can_be_read =
+            cfg!(unix) && self.parts.policy.lines() == Lines::Off && self.parts.toolbox.which().has_execute();
+        if has_operator && can_be_read && !self.has_told_of_lines {
+            self.has_told_of_lines = true;
+            self.log.write(LogLevel::Info, READ);
         }
     }
 }

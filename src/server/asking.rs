@@ -43,7 +43,7 @@ impl Server<'_> {
     /// Makes a call wait for the answer to a question that is open already.
     fn join(&mut self, number: u64, by: By, mut call: AskedCall) {
         let channel = by.channel();
-        let line = Fields::of_call(call.pending.reply.id()).and(&call.pending.description);
+        let line = Fields::of_call(call.pending.reply.id()).and(call.pending.facts.description());
         self.log.write(LogLevel::Info, line.ours("asked", channel).ours("question", number).as_str());
         call.question = number;
         if call.pending.feedback.wants_progress() {
@@ -60,7 +60,7 @@ impl Server<'_> {
         self.questions.last += 1;
         let number = self.questions.last;
         call.question = number;
-        let line = Fields::of_call(call.pending.reply.id()).and(&call.pending.description);
+        let line = Fields::of_call(call.pending.reply.id()).and(call.pending.facts.description());
         let answer_of = match &way {
             Way::Program(_) | Way::Request => AnswerOf::EqualCalls,
             Way::Task => AnswerOf::OneCall,
@@ -77,7 +77,7 @@ impl Server<'_> {
         self.send(call.pending.feedback.asked(channel.name()));
         let (tool, proposal) = (&*asked.terms.tool, &asked.proposal);
         self.questions.observer.asked(&QuestionAsked { call: call.key, tool, proposal, channel });
-        self.audit.record(|| asked.to_record(call.key, channel, answer_of));
+        self.audit.lock().record(|| asked.to_record(call.key, channel, answer_of));
         if call.pending.feedback.wants_progress() {
             self.inbox.after(TICK, Deadline::Asking(number));
         }
@@ -166,10 +166,10 @@ impl Server<'_> {
         }
         for call in self.requests.take_asked(number) {
             let (channel, waited) = (open.by.channel(), open.since.elapsed());
-            let line = Fields::of_call(call.pending.reply.id()).and(&call.pending.description);
+            let line = Fields::of_call(call.pending.reply.id()).and(call.pending.facts.description());
             let line = told(line, channel, answer, waited);
             self.questions.observer.answered(&QuestionAnswered { call: call.key, channel, answer, waited });
-            self.audit.record(|| answer.to_record(call.key, channel, waited));
+            self.audit.lock().record(|| answer.to_record(call.key, channel, waited));
             if matches!(answer, Answer::Once | Answer::Session) {
                 self.log.write(LogLevel::Info, said_too(line, said).as_str());
                 self.serve_approved(call, Arc::clone(&open.asked));
@@ -234,6 +234,8 @@ impl Server<'_> {
             self.give_up_question(number, &Answer::Withdrawn);
         }
         self.questions.is_closed |= which == SessionEnd::Client;
+        self.questions.is_input_over |= which == SessionEnd::Input;
+        self.questions.sessions += 1;
     }
 
     /// Handles a question to which no person's answer will come, for example since nobody answered it in time.

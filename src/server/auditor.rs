@@ -1,9 +1,9 @@
-//! The audit log as the loop uses it: what it records, and what it refuses if it can't record.
+//! The audit log of a session, which the loop and the threads of calls share: what it records, and what it refuses if it can't record.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -44,6 +44,29 @@ impl<'a> ReceivedLine<'a> {
     }
 }
 
+/// The audit log of a session, for any thread.
+#[derive(Debug, Clone)]
+pub(super) struct SharedAuditor {
+    is_on: bool,
+    auditor: Arc<Mutex<Auditor>>,
+}
+
+impl SharedAuditor {
+    pub(super) fn new(auditor: Auditor) -> Self {
+        Self { is_on: auditor.is_on(), auditor: Arc::new(Mutex::new(auditor)) }
+    }
+
+    /// Whether there is an audit log.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Waits until no other thread records.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Auditor> {
+        self.auditor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The audit log of a session; without `--audit` it does nothing.
 #[derive(Debug, Default)]
 pub(super) struct Auditor {
@@ -58,6 +81,8 @@ pub(super) struct Auditor {
     begun: BTreeSet<u64>,
     /// Whether the last record could not be written.
     is_failing: bool,
+    /// Whether the session's last record is written, so that nothing runs any more.
+    is_over: bool,
     /// Messages for the server's own log.
     told: Vec<(LogLevel, String)>,
 }
@@ -123,6 +148,7 @@ impl Auditor {
             let ended = log.end();
             self.note(ended.err().map(|error| error.to_string()));
         }
+        self.is_over = true;
     }
 
     /// Records that a call was decided on, before it runs.
@@ -130,7 +156,7 @@ impl Auditor {
     /// # Errors
     /// [`NotRun::NotRecorded`].
     pub(super) fn decided(&mut self, made: impl FnOnce() -> Decided) -> Result<(), NotRun> {
-        if self.is_on() { self.write(Event::Decided(made())) } else { Ok(()) }
+        if self.is_on() { self.decided_parts(vec![made()]) } else { Ok(()) }
     }
 
     /// Records anything except a decision. A record that can't be written is lost; the session's last record counts
@@ -313,6 +339,9 @@ impl Auditor {
     }
 
     fn write_all(&mut self, events: &[Event]) -> Option<String> {
+        if self.is_over && self.is_on() {
+            return Some("the session is over".to_owned());
+        }
         let client = self.client.as_ref().map(|(_, client)| client);
         let why = match self.log.as_mut()? {
             Ok(log) => log.record(events, client).err().map(|error| error.to_string()),

@@ -1,8 +1,13 @@
-//! `tools/call`: from the request to a queued call, or to the reason why it does not run.
+//! `tools/call`: from the request to the thread that decides on the call, and from there to its turn, to a question, or to the
+//! reason why it does not run.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::approval::CallToApprove;
+use super::call_threads::{CallDecided, UndecidedCall};
+use super::facts::Facts;
 use super::in_results::Brought;
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -12,7 +17,7 @@ use super::placing::DecidedIn;
 use super::planned::{CommandCall, Deciding, Planned, Stopped};
 use super::questions::Way;
 use super::replies::Reply;
-use super::requests::{ApprovedCall, AskedCall, Pending};
+use super::requests::{ApprovedCall, AskedCall, Pending, Undecided};
 use super::run::Server;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
@@ -20,8 +25,8 @@ use super::tasks::TaskChange;
 use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, Request};
-use crate::policy::quoted;
-use crate::tools::{CallTool, Called, ToolKind};
+use crate::policy::{Directories, quoted};
+use crate::tools::{Call, CallTool, Called, ShellCall, ToolKind};
 
 /// The answer to a question about a call that is served again.
 struct Again {
@@ -42,12 +47,12 @@ impl Server<'_> {
         (approved, recorded): (Option<Box<ApprovedCall>>, Result<(), NotRun>),
     ) {
         let is_told = self.parts.log_level >= LogLevel::Info;
+        let tool_call = |tool: &str, task| ToolCall { tool: tool.to_owned(), context: context.clone(), is_told, task };
         if let Err(why) = recorded {
             let tool = request.params.get("name").and_then(Value::as_str).unwrap_or_default();
-            let tool_call = ToolCall { tool, context, is_told, task: None };
             // `stop_call` is served in any case, since it only ends something.
             if self.parts.toolbox.find(tool) != Some(ToolKind::Calls(CallTool::StopCall)) {
-                return self.not_run(tool_call, &Fields::default(), reply, &why);
+                return self.not_run(&tool_call(tool, None), &Fields::default(), reply, &why);
             }
         }
         if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
@@ -69,92 +74,175 @@ impl Server<'_> {
             Err(error) => return self.refuse(reply, error),
         };
         let task = reply.task().and_then(|number| self.tasks.get(number)).map(|kept| kept.task.id.clone());
-        let tool_call = ToolCall { tool: &tool, context, is_told, task: task.as_deref() };
         let sent = is_told.then(|| SentWords::of(&arguments, self.parts.toolbox.entry_of(kind)));
         let read = match task {
             Some(_) => self.parts.toolbox.read_in_background(kind, arguments),
             None => self.parts.toolbox.read(kind, arguments),
         };
+        let tool_call = tool_call(&tool, task);
         let call = match read {
             Ok(Called::Done(result)) => return self.answer(reply, result.encode(context.revision)),
-            Ok(Called::Calls(about)) => return self.about_call(tool_call, about, reply),
+            Ok(Called::Calls(about)) => return self.about_call(&tool_call, about, reply),
             Ok(Called::Execute(call)) => CommandCall::Process(call),
             Ok(Called::Shell(call)) => CommandCall::Shell(call),
-            Err(error) => return self.undecided(tool_call, sent.as_ref(), reply, &error.into()),
+            Err(error) => return self.undecided(&tool_call, sent.as_ref(), reply, &error.into()),
         };
-        let again = Again { approved, resumed };
-        self.decide_and_queue((tool_call, sent.as_ref()), (request, kept), call, again, reply);
-    }
-
-    /// Decides on a call of a command, and queues it, asks a person about it, or answers why it does not run.
-    fn decide_and_queue(
-        &mut self,
-        (tool_call, sent): (ToolCall<'_>, Option<&SentWords>),
-        (mut request, kept): (Request, Option<Value>),
-        call: CommandCall,
-        again: Again,
-        mut reply: Reply,
-    ) {
         // A call that comes again with an answer is the one that was asked about.
-        let known = again.approved.as_ref().map(|approved| approved.key);
-        let known = known.or(again.resumed.as_ref().map(|closed| closed.call));
+        let known = approved.as_ref().map(|approved| approved.key);
+        let known = known.or(resumed.as_ref().map(|closed| closed.call));
         let key = known.unwrap_or_else(|| self.requests.next_number());
-        let approved = match self.approval_of((key, &request, tool_call), again, &reply) {
+        let again = Again { approved, resumed };
+        let approved = match self.approval_of((key, &request, &tool_call), again, &reply) {
             Ok(Ok(approved)) => approved,
-            Ok(Err(why)) => return self.undecided(tool_call, sent, reply, &why),
+            Ok(Err(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
             Err(error) => return self.refuse(reply, error),
         };
         let needs_roots = call.needs_roots(&self.parts);
-        let directories = match self.place(&request.params, tool_call.context, needs_roots, &reply) {
+        let directories = match self.place(&request.params, context, needs_roots, &reply) {
             Ok(DecidedIn::These(directories)) => directories,
             Ok(DecidedIn::Asked(result)) => {
                 // The call that brings the answer is a new request.
-                self.audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
+                self.audit.lock().refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
                 return self.respond(reply, Ok(result));
             }
-            Ok(DecidedIn::NotRun(why)) => return self.undecided(tool_call, sent, reply, &why),
+            Ok(DecidedIn::NotRun(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
             Err(error) => return self.refuse(reply, error),
         };
         self.requests.decides_on(key);
-        let is_background = matches!(&call, CommandCall::Process(call) if call.is_background);
-        let busy = if matches!(call, CommandCall::Shell(_)) { self.shell_is_busy() } else { None };
+        request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
+        let (approved, feedback) = match approved {
+            Some(approved) => (Some(approved.asked), approved.feedback),
+            None => (None, Box::new(tool_call.feedback(reply.id()))),
+        };
+        let pending = Pending { reply, facts: Facts::default(), feedback };
+        let (tool_call, sessions) = (Arc::new(tool_call), self.questions.sessions);
+        match call {
+            CommandCall::Process(call) => {
+                let is_background = call.is_background;
+                let undecided = Undecided { request, tool_call, is_background, sessions };
+                self.decide_on_thread((key, pending, undecided), call, approved, directories);
+            }
+            CommandCall::Shell(call) => {
+                let undecided = Undecided { request, tool_call, is_background: false, sessions };
+                self.decide_in_shell((key, pending, undecided), call, approved.as_deref(), directories);
+            }
+        }
+    }
+
+    /// Lets a thread decide on a call, and run it if a turn is free.
+    fn decide_on_thread(
+        &mut self,
+        (key, pending, undecided): (u64, Pending, Undecided),
+        call: Call,
+        approved: Option<Arc<CallToApprove>>,
+        directories: Option<Arc<Directories>>,
+    ) {
+        if self.requests.are_too_many() {
+            return self.not_queued(&undecided.tool_call, &(key, Fields::default()), pending.reply, &NotRun::QueueFull);
+        }
+        // What runs in the background is answered at its turn, and so after its decision.
+        let (stop, turn) = if call.is_background { None } else { self.take_turn(key, &pending) }.unzip();
+        let call = UndecidedCall {
+            key,
+            id: pending.reply.id().clone(),
+            tool_call: Arc::clone(&undecided.tool_call),
+            call,
+            directories,
+            remembered: self.questions.remembered(),
+            approved,
+            facts: pending.facts.clone(),
+            turn,
+        };
+        self.requests.decide(key, pending, undecided, stop);
+        self.calls.decide(Box::new(call));
+        // It may have found no thread.
+        self.calls_decided();
+    }
+
+    /// Decides on a call of the persistent shell, as far as that is possible before its turn.
+    fn decide_in_shell(
+        &mut self,
+        (key, pending, undecided): (u64, Pending, Undecided),
+        call: ShellCall,
+        approved: Option<&CallToApprove>,
+        directories: Option<Arc<Directories>>,
+    ) {
+        let busy = self.shell_is_busy();
+        let remembered = self.questions.remembered();
         let mut deciding = Deciding {
             parts: &self.parts,
-            tool_call,
+            tool_call: &undecided.tool_call,
             key,
-            id: reply.id(),
-            questions: &self.questions,
-            approved: approved.as_ref().map(|approved| &*approved.asked),
-            shell: &self.shell,
-            audit: &mut self.audit,
+            id: pending.reply.id(),
+            remembered: &remembered,
+            approved,
+            audit: &self.audit,
             described: Fields::default(),
         };
-        let planned = deciding.plan(call, directories);
-        let decided = (key, deciding.described);
-        let planned = planned.and_then(|planned| Ok(reply.hold(planned.cost).map(|()| planned)?));
-        let feedback = match approved {
-            Some(approved) => approved.feedback,
-            None => Box::new(tool_call.feedback(reply.id())),
+        let outcome = deciding.shell(call, directories, &self.shell);
+        // Don't ask about a call that could not run.
+        let outcome = match (outcome, busy) {
+            (Ok(_) | Err(Stopped::Asks(_)), Some(busy)) => Err(busy.into()),
+            (outcome, _) => outcome,
         };
-        let pending = Pending { reply, description: Fields::default(), feedback };
+        let described = deciding.described;
+        self.goes_on((key, described), outcome, pending, undecided);
+    }
+
+    /// Tells the client that its call is allowed and runs.
+    pub(super) fn call_allowed(&mut self, key: u64, command: &str, rule: &str) {
+        let message = self.requests.running(key).and_then(|pending| pending.feedback.allowed(command, rule));
+        self.send(message);
+    }
+
+    /// Goes on with the calls that threads have decided on and do not run.
+    pub(super) fn calls_decided(&mut self) {
+        for decided in self.calls.take_decided() {
+            let would_go_on = decided.would_go_on();
+            let CallDecided { key, described, outcome } = decided;
+            self.give_back_turn(key);
+            match self.requests.decided(key) {
+                Some((pending, undecided)) => self.goes_on((key, described), outcome, pending, undecided),
+                // It was cancelled in the meantime.
+                None if would_go_on => self.audit.lock().not_started(key, None),
+                None => {}
+            }
+        }
+    }
+
+    /// Queues a call that is decided, asks a person about it, or answers why it does not run.
+    fn goes_on(
+        &mut self,
+        decided: (u64, Fields),
+        outcome: Result<Planned, Stopped>,
+        mut pending: Pending,
+        undecided: Undecided,
+    ) {
+        let tool_call = Arc::clone(&undecided.tool_call);
+        let planned =
+            outcome.and_then(|planned| Ok(pending.reply.hold(planned.cost).map(|()| planned).map_err(NotRun::from)?));
         match planned {
             Ok(planned) => {
-                let is_full = self.requests.has_no_room_for(&planned.work).map(|most| NotRun::BackgroundFull { most });
-                match is_full.or(busy) {
-                    Some(why) => self.not_queued(tool_call, &decided, pending.reply, &why),
-                    None => self.queue(tool_call, &decided, planned, pending),
+                match self.requests.has_no_room_for(&planned.work).map(|most| NotRun::BackgroundFull { most }) {
+                    Some(why) => self.not_queued(&tool_call, &decided, pending.reply, &why),
+                    None => self.queue(&tool_call, &decided, planned, pending),
                 }
             }
-            Err(Stopped::NotRun(why)) => self.not_queued(tool_call, &decided, pending.reply, &why),
-            Err(Stopped::Asks(asked)) => match busy {
-                // Don't ask about a call that could not run.
-                Some(why) => self.not_queued(tool_call, &decided, pending.reply, &why),
-                None => {
-                    request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
-                    let call = AskedCall { request, pending, key, question: 0 };
-                    self.ask_about((tool_call, &decided), *asked, call, is_background);
-                }
-            },
+            Err(Stopped::NotRun(why)) => self.not_queued(&tool_call, &decided, pending.reply, &why),
+            // A question of an old session must not approve anything in the new one.
+            Err(Stopped::Asks(asked))
+                if undecided.sessions != self.questions.sessions && !self.questions.is_input_over =>
+            {
+                let why = NotRun::Unanswered { sentence: asked.proposal.to_string() };
+                self.not_queued(&tool_call, &decided, pending.reply, &why);
+            }
+            Err(Stopped::Asks(asked)) => {
+                let Undecided { request, is_background, .. } = undecided;
+                let call = AskedCall { request, pending, key: decided.0, question: 0 };
+                self.ask_about((&tool_call, &decided), *asked, call, is_background);
+            }
+            // The reply that is dropped is answered with an error.
+            Err(Stopped::Panicked) => {}
         }
     }
 
@@ -164,7 +252,7 @@ impl Server<'_> {
     /// The error object for a request whose answer is none.
     fn approval_of(
         &mut self,
-        (key, request, tool_call): (u64, &Request, ToolCall<'_>),
+        (key, request, tool_call): (u64, &Request, &ToolCall),
         again: Again,
         reply: &Reply,
     ) -> Result<Result<Option<Box<ApprovedCall>>, NotRun>, ErrorObject> {
@@ -180,10 +268,10 @@ impl Server<'_> {
     }
 
     /// Queues a call that may run.
-    fn queue(&mut self, tool_call: ToolCall<'_>, decided: &(u64, Fields), planned: Planned, mut pending: Pending) {
-        let Planned { work, allowed: (command, rule), description, .. } = planned;
+    fn queue(&mut self, tool_call: &ToolCall, decided: &(u64, Fields), planned: Planned, pending: Pending) {
+        let Planned { work, allowed: (command, rule), known, .. } = planned;
         let allowed = pending.feedback.allowed(&command, &rule);
-        pending.description = description;
+        pending.facts.set(known);
         match self.requests.queue(decided.0, pending, work) {
             Ok(()) => self.send(allowed),
             Err(pending) => self.not_queued(tool_call, decided, pending.reply, &NotRun::QueueFull),
@@ -193,12 +281,12 @@ impl Server<'_> {
     /// Asks a person about a call, or answers why nobody can be asked.
     fn ask_about(
         &mut self,
-        (tool_call, decided): (ToolCall<'_>, &(u64, Fields)),
+        (tool_call, decided): (&ToolCall, &(u64, Fields)),
         asked: CallToApprove,
         mut call: AskedCall,
         is_background: bool,
     ) {
-        let context = tool_call.context;
+        let context = &tool_call.context;
         let way = match self.questions.way(&self.parts.ask, context, &asked, (&self.requests, &self.outgoing)) {
             Ok(way) => way,
             Err(why) => {
@@ -208,10 +296,10 @@ impl Server<'_> {
                 return self.not_queued(tool_call, decided, call.pending.reply, &why);
             }
         };
-        call.pending.description = tool_call.describe(|| {
-            let tool = Fields::default().ours("tool", tool_call.tool).and(&decided.1);
+        call.pending.facts = Facts::described(tool_call.describe(|| {
+            let tool = Fields::default().ours("tool", &tool_call.tool).and(&decided.1);
             tool.directory(&asked.proposal.directory())
-        });
+        }));
         if let (Some(ttl), true, None) = (self.parts.task_ttl(), is_background, call.pending.reply.task()) {
             if call.pending.feedback.takes_tasks() {
                 self.make_task(&mut call.pending, ttl, TaskChange::Works);
@@ -224,16 +312,16 @@ impl Server<'_> {
     }
 
     /// Answers a call that does not run, without a decision, and records it.
-    fn undecided(&mut self, tool_call: ToolCall<'_>, sent: Option<&SentWords>, reply: Reply, why: &NotRun) {
-        self.audit.refused(reply.id(), reply.called(), None, &why.to_string());
+    fn undecided(&mut self, tool_call: &ToolCall, sent: Option<&SentWords>, reply: Reply, why: &NotRun) {
+        self.audit.lock().refused(reply.id(), reply.called(), None, &why.to_string());
         let sent = sent.map_or_else(Fields::default, |sent| sent.describe(&self.parts));
         self.not_run(tool_call, &sent, reply, why);
     }
 
     /// Answers a call that does not run after its decision, and records it. The policy's refusals are recorded as decisions.
-    fn not_queued(&mut self, tool_call: ToolCall<'_>, (key, described): &(u64, Fields), reply: Reply, why: &NotRun) {
+    fn not_queued(&mut self, tool_call: &ToolCall, (key, described): &(u64, Fields), reply: Reply, why: &NotRun) {
         if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
-            self.audit.not_started(*key, Some(&why.to_string()));
+            self.audit.lock().not_started(*key, Some(&why.to_string()));
         }
         self.not_run(tool_call, described, reply, why);
     }

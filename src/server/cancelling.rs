@@ -21,15 +21,15 @@ impl Server<'_> {
     pub(super) fn record_cancelled(&mut self, cancelled: Cancelled) -> Reply {
         let Cancelled { key, reply, call, was } = cancelled;
         self.inbox.forget(Deadline::Read(key));
-        if let Some(description) = call {
-            let line = Fields::of_call(reply.id()).and(&description).ours("cancelled", true);
+        if let Some(facts) = call {
+            let line = Fields::of_call(reply.id()).and(facts.description()).ours("cancelled", true);
             self.log.write(LogLevel::Info, line.as_str());
         }
         match was {
             CancelledAs::Undecided => {
-                self.audit.refused(reply.id(), reply.called(), None, "cancelled before it was decided on");
+                self.audit.lock().refused(reply.id(), reply.called(), None, "cancelled before it was decided on");
             }
-            CancelledAs::Queued(call) => self.audit.not_started(call, None),
+            CancelledAs::Queued(call) => self.audit.lock().not_started(call, None),
             CancelledAs::Other => {}
         }
         reply

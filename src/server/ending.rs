@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::anchor::Anchor;
 use super::audit_records::part_ended;
 use super::auditor::Auditor;
+use super::call_threads::CallDecided;
 use super::event::{Deadline, Event};
 use super::questions::SessionEnd;
-use super::requests::{GivenUp, HeldCall};
+use super::requests::GivenUp;
 use super::run::{DrainTime, Lifecycle, Server, not_anchored};
 use crate::config::LogLevel;
 
@@ -84,13 +85,16 @@ impl Server<'_> {
 
     /// Gives up every call.
     fn shut_down(&mut self) {
-        let GivenUp { queued, held, asked, unanswered } = self.requests.shut_down();
+        let GivenUp { queued, held, undecided, asked, unanswered } = self.requests.shut_down();
         unanswered.iter().for_each(|line| self.log.write(LogLevel::Info, line.as_str()));
-        queued.into_iter().for_each(|call| self.audit.not_started(call, None));
-        for HeldCall { reply, .. } in held {
-            self.audit.refused(reply.id(), reply.called(), None, "the session ended before it was decided on");
+        queued.into_iter().for_each(|call| self.audit.lock().not_started(call, None));
+        for reply in held.into_iter().map(|held| held.reply).chain(undecided) {
+            self.audit.lock().refused(reply.id(), reply.called(), None, "the session ended before it was decided on");
         }
-        asked.iter().filter_map(|call| self.questions.withdrawn(call)).for_each(|event| self.audit.record(|| event));
+        asked
+            .iter()
+            .filter_map(|call| self.questions.withdrawn(call))
+            .for_each(|event| self.audit.lock().record(|| event));
         self.questions.shut_down();
         self.asker.end_all();
         if self.shell.give_up() {
@@ -108,10 +112,10 @@ impl Server<'_> {
         if !self.leftovers.end_all(self.is_late) {
             self.log.write(LogLevel::Error, "some processes that commands left behind could not be ended");
         }
-        self.leftovers.held().for_each(|ended| self.audit.ended(ended));
+        self.leftovers.held().for_each(|ended| self.audit.lock().ended(ended));
         self.hear_ends(LATE_ENDS, Auditor::waits_for_ends);
-        self.audit.lose_ends();
-        self.audit.end();
+        self.audit.lock().lose_ends();
+        self.audit.lock().end();
         self.tell_of_audit();
         // After the last record.
         if let Some(Err(why)) = self.anchor.take().map(Anchor::end) {
@@ -130,11 +134,15 @@ impl Server<'_> {
     fn hear_ends(&mut self, within: Duration, are_waited_for: impl Fn(&Auditor) -> bool) {
         self.inbox.forget(Deadline::Ended);
         self.inbox.after(within, Deadline::Ended);
-        while are_waited_for(&self.audit) {
+        while are_waited_for(&self.audit.lock()) {
             match self.inbox.next() {
-                Some(Event::Started { key, part, started }) => self.audit.started(key, part, &started),
-                Some(Event::PartEnded { key, part, end }) => self.audit.record(|| part_ended(key, part, end)),
-                Some(Event::Ended(ended)) => self.audit.ended(&ended),
+                Some(Event::Started { key, part, started }) => self.audit.lock().started(key, part, &started),
+                Some(Event::PartEnded { key, part, end }) => self.audit.lock().record(|| part_ended(key, part, end)),
+                Some(Event::Ended(ended)) => self.audit.lock().ended(&ended),
+                Some(Event::Decided) => {
+                    let decided = self.calls.take_decided().into_iter().filter(CallDecided::would_go_on);
+                    decided.for_each(|decided| self.audit.lock().not_started(decided.key, None));
+                }
                 Some(Event::Deadline(Deadline::Ended)) | None => break,
                 Some(_) => {}
             }

@@ -1,11 +1,10 @@
 //! Everything that the loop handles, as one closed enum, and the reports of the other threads that it carries.
 
 use std::io;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use super::approval::Answer;
-use crate::audit::{Decided, Stream};
+use crate::audit::Stream;
 use crate::exec::{End, Limit, Looked, StartedCommand};
 use crate::jsonrpc::Line;
 use crate::shell::ShellState;
@@ -22,13 +21,14 @@ pub(crate) enum Event {
     OutputClosed,
     /// The process was asked to end.
     Signal,
+    /// A thread has decided on a call that does not run, or not before its turn.
+    Decided,
+    /// A thread has decided on a call, and runs it. Sent only if the client wants to hear of it.
+    Allowed { key: u64, command: String, rule: String },
     /// The command of a call has ended.
     Ended(CallEnded),
     /// The command of a call has started; `part` is its number in a line.
     Started { key: u64, part: Option<usize>, started: Box<StartedCommand> },
-    /// The parts of a line that were decided on at their turn, which run only once they are recorded.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "no lines are run there"))]
-    PartsDecided(PartsDecided),
     /// A process of a line has ended.
     #[cfg_attr(not(unix), expect(dead_code, reason = "no lines are run there"))]
     PartEnded { key: u64, part: usize, end: End },
@@ -82,15 +82,6 @@ pub(crate) enum Deadline {
     Read(u64),
     /// The task of this number expires.
     Task(u64),
-}
-
-/// The parts of a line that were decided on at their turn.
-#[derive(Debug)]
-pub(crate) struct PartsDecided {
-    /// The records, in their order.
-    pub records: Vec<Decided>,
-    /// Takes why they can't be recorded, if so.
-    pub answer: SyncSender<Result<(), String>>,
 }
 
 /// A call whose command has ended, or could not be run.

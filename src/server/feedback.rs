@@ -98,6 +98,11 @@ impl Feedback {
         self.begun.elapsed()
     }
 
+    /// Whether the client wants messages of this level.
+    pub(super) fn hears(&self, level: LoggingLevel) -> bool {
+        self.log_level.is_some_and(|lowest| level >= lowest)
+    }
+
     /// Whether the client wants progress.
     pub(super) fn wants_progress(&self) -> bool {
         self.progress_token.is_some()

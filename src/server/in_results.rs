@@ -36,7 +36,7 @@ impl Server<'_> {
     /// The error for the client, if the response is not an answer.
     pub(super) fn answer_in(
         &mut self,
-        (key, request, tool_call): (u64, &Request, ToolCall<'_>),
+        (key, request, tool_call): (u64, &Request, &ToolCall),
         closed: Closed,
     ) -> Result<Brought, ErrorObject> {
         let Closed { asked, since, .. } = closed;
@@ -45,9 +45,9 @@ impl Server<'_> {
         let (channel, waited) = (Channel::Client, since.elapsed());
         self.questions.observer.answered(&QuestionAnswered { call: key, channel, answer: &answer, waited });
         // Before the decision that follows from it.
-        self.audit.record(|| answer.to_record(key, channel, waited));
+        self.audit.lock().record(|| answer.to_record(key, channel, waited));
         let line = tool_call.describe(|| {
-            let call = Fields::of_call(&request.id).ours("tool", tool_call.tool).command(&asked.proposal.shown());
+            let call = Fields::of_call(&request.id).ours("tool", &tool_call.tool).command(&asked.proposal.shown());
             told(call, channel, &answer, waited)
         });
         self.log.write(LogLevel::Info, line.as_str());
@@ -69,7 +69,7 @@ impl Server<'_> {
 
     /// Answers a call with the question. The client sends the call again with a person's answer.
     pub(super) fn ask_in_result(&mut self, asked: CallToApprove, call: AskedCall, context: &RequestContext) {
-        let AskedCall { request, pending: Pending { reply, description, feedback }, key, .. } = call;
+        let AskedCall { request, pending: Pending { reply, facts, feedback }, key, .. } = call;
         // The text was made before, and is short enough.
         let text = asked.text(AnswerOf::OneCall).unwrap_or_default();
         let mut questions = vec![(Question::Approval, approval_params(&text, context.revision))];
@@ -86,12 +86,12 @@ impl Server<'_> {
         };
         self.inbox.after(self.parts.ask.timeout, Deadline::State(number));
         let channel = Channel::Client;
-        let line = Fields::of_call(reply.id()).and(&description).ours("asked", channel);
+        let line = Fields::of_call(reply.id()).and(facts.description()).ours("asked", channel);
         self.log.write(LogLevel::Info, line.as_str());
         self.send(feedback.asked(channel.name()));
         let (tool, proposal) = (&*asked.terms.tool, &asked.proposal);
         self.questions.observer.asked(&QuestionAsked { call: key, tool, proposal, channel });
-        self.audit.record(|| asked.to_record(key, channel, AnswerOf::OneCall));
+        self.audit.lock().record(|| asked.to_record(key, channel, AnswerOf::OneCall));
         self.respond(reply, Ok(result));
     }
 
@@ -114,7 +114,7 @@ impl Server<'_> {
         let (channel, waited) = (Channel::Client, since.elapsed());
         self.questions.observer.answered(&QuestionAnswered { call: *call, channel, answer, waited });
         let line = Fields::default().ours("tool", &asked.terms.tool).command(&asked.proposal.shown());
-        self.audit.record(|| answer.to_record(*call, channel, waited));
+        self.audit.lock().record(|| answer.to_record(*call, channel, waited));
         self.log.write(LogLevel::Info, told(line, channel, answer, waited).as_str());
     }
 }

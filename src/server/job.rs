@@ -39,8 +39,6 @@ pub(super) struct Job {
     pub is_background: bool,
     /// Whether its client wants to write to its standard input.
     pub is_fed: bool,
-    /// Its words, without secrets.
-    pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
     /// Further input after `input`.
@@ -89,11 +87,11 @@ pub(super) struct Ending {
 }
 
 /// A start that the loop has not been told about.
-pub(super) type Untold = Arc<Mutex<Option<StartedCommand>>>;
+type Untold = Arc<Mutex<Option<StartedCommand>>>;
 
 impl Job {
     /// Splits the job into what the executor needs, and what is needed to report its end.
-    pub(super) fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, Ending) {
+    fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, Ending) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
         let report = report_of(&with.parts.report, &*with.executor, command.rule());
@@ -115,11 +113,7 @@ impl Job {
 impl Ending {
     /// Tells the observer about the end, and makes the answer. `outcome` is what became of the command; an `Err` if the
     /// executor panicked.
-    pub(super) fn of(
-        self,
-        outcome: thread::Result<Result<Output, ExecError>>,
-        started: Option<StartedCommand>,
-    ) -> CallEnded {
+    fn of(self, outcome: thread::Result<Result<Output, ExecError>>, started: Option<StartedCommand>) -> CallEnded {
         let Self { key, word, literal_pattern, revision, success, report, observer, is_audited } = self;
         let seen = match &outcome {
             Ok(Ok(output)) => CommandOutcome::Ran(output),
@@ -173,14 +167,24 @@ pub(super) fn report_of(
     ReportSettings { confined, ..report.clone() }
 }
 
+/// Runs a command to its end on this thread, and makes the answer.
+pub(super) fn run(with: &RunsWith, events: &EventSender, job: Job, stop: StopSignal) -> CallEnded {
+    let (key, is_audited, untold) = (job.key, job.is_audited, Untold::default());
+    let (mut invocation, ending) = job.split(stop, events, with);
+    invocation.on_start = is_audited.then(|| tell_start(key, events.clone(), Arc::clone(&untold)));
+    // A panic ends only the call, with an error, and neither the thread nor the server.
+    let outcome = catch_unwind(AssertUnwindSafe(|| with.executor.run(invocation)));
+    ending.of(outcome, take_start(&untold))
+}
+
 /// Takes the start that the loop has not been told about.
-pub(super) fn take_start(kept: &Untold) -> Option<StartedCommand> {
+fn take_start(kept: &Untold) -> Option<StartedCommand> {
     kept.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Tells the loop that a command has started, without waiting for it. If the channel is full, the end of the command
 /// reports the start too.
-pub(super) fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnStart {
+fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnStart {
     OnStart(Box::new(move |started| {
         let sent = events.try_send(Event::Started { key, part: None, started: Box::new(started) });
         if let Some(Event::Started { started, .. }) = sent.err().map(|event| *event) {

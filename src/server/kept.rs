@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::deadlines::Since;
 use super::event::{Event, HowEnded};
+use super::facts::Facts;
 use super::inbox::EventSender;
 use super::requests::LaneName;
 use crate::exec::{End, Feed, Keeper, Spool, StopReason};
@@ -33,8 +34,8 @@ pub(super) struct KeptCalls {
 #[derive(Debug)]
 pub(super) struct KeptCall {
     pub spool: Arc<Spool>,
-    /// Its words, without secrets, cut to what is shown.
-    pub command: String,
+    /// The facts about it.
+    pub facts: Facts,
     /// The lane in which it runs.
     pub lane: LaneName,
     pub state: CallState,
@@ -60,12 +61,12 @@ impl KeptCalls {
     }
 
     /// Adds a call that begins; returns the spool for its output.
-    pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, words: &[String], lane: LaneName) -> Arc<Spool> {
+    pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, facts: Facts, lane: LaneName) -> Arc<Spool> {
         let news = Arc::clone(&self.news);
         let spool = keeper.spool(move || news.tell());
         let call = KeptCall {
             spool: Arc::clone(&spool),
-            command: shown(words, &self.secrets),
+            facts,
             lane,
             state: CallState::Running,
             feed: None,
@@ -121,9 +122,9 @@ impl KeptCalls {
         self.calls.get(&key)
     }
 
-    /// All calls, in the order of their numbers.
+    /// All calls that are allowed, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &KeptCall)> {
-        self.calls.iter().map(|(key, call)| (*key, call))
+        self.calls.iter().filter(|(_, call)| call.facts.are_known()).map(|(key, call)| (*key, call))
     }
 
     /// Whether something has come that was wanted, since the last time this was asked.
@@ -153,7 +154,7 @@ impl News {
 }
 
 /// The words without secrets and with blanks between them, cut where they are long.
-fn shown(words: &[String], secrets: &Secrets) -> String {
+pub(super) fn shown(words: &[String], secrets: &Secrets) -> String {
     let mut shown = String::new();
     for word in words {
         shown.extend((!shown.is_empty()).then_some(' '));

@@ -1,12 +1,11 @@
 //! A call of several commands, when its turn comes: it runs on a thread that no sandbox confines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::audit_records::part_record;
-use super::event::{CallEnded, Event, HowEnded, PartsDecided};
+use super::auditor::SharedAuditor;
+use super::event::{CallEnded, Event, HowEnded};
 use super::inbox::EventSender;
 use super::job::{Ending, RunsWith, end_of, heartbeat, observe_end};
 use super::observer::CommandOutcome;
@@ -39,8 +38,6 @@ pub(in crate::server) struct LineJob {
     pub revision: Revision,
     /// Whether it is answered when it starts.
     pub is_background: bool,
-    /// The words of its commands, without secrets.
-    pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
     /// The id of its request and the tool, for the audit log; `None` without one.
@@ -79,7 +76,12 @@ pub(super) fn changing_part(parts: &[PartDecision]) -> String {
 
 impl LineJob {
     /// Runs the line to its end on this thread, and makes the answer.
-    pub(super) fn run(self: Box<Self>, with: &RunsWith, events: &EventSender, stop: StopSignal) -> CallEnded {
+    pub(super) fn run(
+        self: Box<Self>,
+        with: &RunsWith,
+        (events, audit): (&EventSender, &SharedAuditor),
+        stop: StopSignal,
+    ) -> CallEnded {
         let Self { key, planned, directories, input, limits, wants_progress, revision, spool, audited, .. } = *self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
         let report = ReportSettings { kept_as, ..with.parts.report.clone() };
@@ -90,7 +92,7 @@ impl LineJob {
             policy: &with.parts.policy,
             directories: &directories,
             key,
-            events,
+            audit,
             audited,
             input: input.as_ref().filter(|_| is_audited).map(|input| Digest::of(input)),
         };
@@ -144,34 +146,13 @@ impl LineJob {
     }
 }
 
-/// The longest time that the loop may take for a record before the line is given up. It waits for a client that does not read.
-const LONGEST: Duration = Duration::from_secs(5);
-/// The time between two attempts to tell the loop.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// Tells the loop of something, unless it takes nothing for this long.
-fn tell(events: &EventSender, mut event: Event, most: Duration) -> Option<()> {
-    let mut waited = Duration::ZERO;
-    loop {
-        match events.try_send(event) {
-            Ok(()) => return Some(()),
-            Err(returned) => event = *returned,
-        }
-        if waited >= most {
-            return None;
-        }
-        std::thread::sleep(PAUSE);
-        waited += PAUSE;
-    }
-}
-
 /// Decides on pipelines at their turns, and has it recorded.
 struct AtTurn<'a> {
     planned: &'a PlannedLine,
     policy: &'a Policy,
     directories: &'a Directories,
     key: u64,
-    events: &'a EventSender,
+    audit: &'a SharedAuditor,
     audited: Option<(RequestId, String)>,
     /// The input of the call.
     input: Option<Digest>,
@@ -186,14 +167,8 @@ impl Decides for AtTurn<'_> {
                 .iter()
                 .filter_map(|part| part_record(call, part, self.input.as_ref().zip(self.planned.reader())))
                 .collect();
-            let (answer, answered) = sync_channel(1);
-            let recorded = tell(self.events, Event::PartsDecided(PartsDecided { records, answer }), LONGEST)
-                .and_then(|()| answered.recv_timeout(LONGEST).ok());
-            match recorded {
-                Some(Ok(())) => {}
-                Some(Err(why)) => return Err(LineError::NotRecorded { why }),
-                None => return Err(LineError::NotRecorded { why: "nobody has taken the record in time".to_owned() }),
-            }
+            let recorded = self.audit.lock().decided_parts(records);
+            recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         }
         outcome.map_err(LineError::Refused)
     }

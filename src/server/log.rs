@@ -76,6 +76,9 @@ impl std::fmt::Debug for Log {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields(String);
 
+/// The fields of a call of which nothing is known.
+pub(super) static NO_FIELDS: Fields = Fields(String::new());
+
 impl Fields {
     /// Begins a line about the call of this request.
     pub(super) fn of_call(id: &RequestId) -> Self {

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::inbox::EventSender;
 use super::not_run::NotRun;
@@ -18,10 +17,6 @@ use crate::tools::ReportSettings;
 pub(super) enum ShellTurn {}
 
 impl ShellTurn {
-    pub(super) fn timeout(&self) -> Duration {
-        match *self {}
-    }
-
     pub(super) fn revision(&self) -> Revision {
         match *self {}
     }

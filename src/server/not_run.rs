@@ -77,6 +77,9 @@ pub(super) enum NotRun {
     /// The audit log can't be written.
     #[error("calls are refused while the audit log can't be written ({why}); tell the operator")]
     NotRecorded { why: String },
+    /// Nobody waits for it any more.
+    #[error("the call was cancelled before its command started")]
+    GivenUp,
     /// There is no longer a persistent shell.
     #[error("the persistent shell has no thread to run on")]
     NoShell,
@@ -114,6 +117,7 @@ impl NotRun {
             | Self::QueueFull
             | Self::OverBudget(_) => "overloaded",
             Self::NoPipe { .. } | Self::NoThread { .. } => "no_resources",
+            Self::GivenUp => "cancelled",
             Self::NoShell => "failed",
         }
     }

@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use super::approval::{CallToApprove, Terms};
 use super::audit_records::decided_record;
-use super::auditor::Auditor;
+use super::auditor::SharedAuditor;
 use super::budget::{cost_of_claims, cost_of_words};
+use super::facts::Known;
 use super::job::Job;
+use super::kept::shown;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::observer::Decided;
 use super::parts::Parts;
-use super::questions::Questions;
 use super::requests::Work;
-use super::shell_runner::ShellRunner;
 use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
@@ -33,20 +33,24 @@ use crate::policy::{Approved, Decision, Directories, Explanation, Proposal, Refu
 use crate::tools::{Call, ShellCall, Written};
 
 /// A call that may run.
+#[derive(Debug)]
 pub(super) struct Planned {
     pub work: Work,
     /// The first word of the command, and the rule that allowed it.
     pub allowed: (String, String),
-    pub description: Fields,
+    pub known: Known,
     /// Its cost to the budget.
     pub cost: usize,
 }
 
 /// Why a call does not go on as it is.
+#[derive(Debug)]
 pub(super) enum Stopped {
     NotRun(NotRun),
     /// A person has to approve it first.
     Asks(Box<CallToApprove>),
+    /// Its decision panicked.
+    Panicked,
 }
 
 impl<T: Into<NotRun>> From<T> for Stopped {
@@ -84,45 +88,31 @@ impl CommandCall {
 /// The state that a decision needs besides the call, and its description for the log.
 pub(super) struct Deciding<'a> {
     pub parts: &'a Parts,
-    pub tool_call: ToolCall<'a>,
+    pub tool_call: &'a ToolCall,
     /// The number of the call, and the id of its request.
     pub key: u64,
     pub id: &'a RequestId,
-    /// The questions, with the approvals that hold until the session ends.
-    pub questions: &'a Questions,
+    /// The approvals that hold until the session ends.
+    pub remembered: &'a [Arc<CallToApprove>],
     /// The person's approval of this very call.
     pub approved: Option<&'a CallToApprove>,
-    pub shell: &'a ShellRunner,
-    pub audit: &'a mut Auditor,
+    pub audit: &'a SharedAuditor,
     /// The fields of the log line about the decision.
     pub described: Fields,
 }
 
 impl Deciding<'_> {
-    /// Decides the call in `directories`, or in the operator's if `None`.
+    /// Decides on a call that runs processes of its own.
     ///
     /// # Errors
     /// [`Stopped`].
-    pub(super) fn plan(
-        &mut self,
-        call: CommandCall,
-        directories: Option<Arc<Directories>>,
-    ) -> Result<Planned, Stopped> {
-        match call {
-            CommandCall::Process(call) => self.process(call, directories.as_deref()),
-            CommandCall::Shell(call) => self.shell(call, directories),
-        }
-    }
-
-    /// Decides on a call that runs one process.
-    fn process(&mut self, call: Call, directories: Option<&Directories>) -> Result<Planned, Stopped> {
+    pub(super) fn process(&mut self, call: Call, directories: &Directories) -> Result<Planned, Stopped> {
         let (parts, tool_call) = (self.parts, self.tool_call);
         let Call { command, only_reads, cwd, input, timeout, is_background, is_fed } = call;
         let asked_timeout = timeout;
         // Also shown to the person who approves the call, since it may run that much longer.
         let timeout = timeout.or(is_background.then_some(parts.max_background));
-        let directories = directories.unwrap_or(parts.policy.directories());
-        let tool = tool_call.tool.to_owned();
+        let tool = tool_call.tool.clone();
         let terms = Terms { tool, input, timeout, is_background, is_in_shell: false };
         let command = match command {
             Written::Command(command) => command,
@@ -144,8 +134,7 @@ impl Deciding<'_> {
                 Err(error) => Err(error),
             },
         };
-        let remembered = self.questions.remembered(&terms);
-        let before: Vec<&Proposal> = remembered.iter().filter_map(|before| before.command()).collect();
+        let before: Vec<&Proposal> = self.remembered_on(&terms).filter_map(Proposed::command).collect();
         let approved = self.approved_on(&terms).and_then(Proposed::command);
         let approved = Approved { now: approved, before: &before };
         let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
@@ -172,13 +161,13 @@ impl Deciding<'_> {
         let limits = Limits { timeout: command.timeout(timeout, parts.limits.timeout), ..parts.limits };
         let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
         let description = tool_call.describe(|| {
-            let tool = Fields::default().ours("tool", tool_call.tool).and(&self.described);
+            let tool = Fields::default().ours("tool", &tool_call.tool).and(&self.described);
             let fields = tool.directory(command.directory().path()).allowed(&rule);
             if is_background { fields.ours("background", true) } else { fields }
         });
         Ok(Planned {
             allowed: (command.words().first().cloned().unwrap_or_default(), rule),
-            description,
+            known: Known { description, command: shown(&explanation.words, &parts.secrets), timeout: limits.timeout },
             cost: cost_of_words(command.words()) + cost_of_claims(command.claims()),
             work: Work::Process(Box::new(Job {
                 key: self.key,
@@ -192,12 +181,17 @@ impl Deciding<'_> {
                 is_fed,
                 literal_pattern: explanation.literal_pattern,
                 revision: tool_call.context.revision,
-                shown: explanation.words,
                 spool: None,
                 feed: None,
                 is_audited: self.audit.is_on(),
             })),
         })
+    }
+
+    /// The approvals that hold until the session ends of calls on these terms.
+    pub(super) fn remembered_on(&self, terms: &Terms) -> impl Iterator<Item = &Proposed> {
+        let is_meant = |asked: &&Arc<CallToApprove>| asked.terms == *terms;
+        self.remembered.iter().filter(is_meant).map(|asked| &asked.proposal)
     }
 
     /// Returns the person's approval of this very call, if the call still comes on the terms that were shown.
@@ -215,10 +209,10 @@ impl Deciding<'_> {
         refusal: Option<&Refusal>,
         record: impl FnOnce((u64, &RequestId, &str)) -> audit::Decided,
     ) -> Result<(), NotRun> {
-        let (key, tool) = (self.key, self.tool_call.tool);
+        let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
         self.described = self.tool_call.decided(key, &explanation.words);
-        self.audit.decided(|| record((key, self.id, tool)))
+        self.audit.lock().decided(|| record((key, self.id, tool)))
     }
 
     /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.

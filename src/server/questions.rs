@@ -7,7 +7,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approval::{Answer, AnswerOf, CallToApprove, Channel, LONGEST_TEXT, MOST_EQUAL, Terms};
+use super::approval::{Answer, AnswerOf, CallToApprove, Channel, LONGEST_TEXT, MOST_EQUAL};
 use super::asker::AskSettings;
 use super::deadlines::Since;
 use super::log::Fields;
@@ -19,7 +19,6 @@ use super::session::RequestContext;
 use crate::audit;
 use crate::exec::OperatorProgram;
 use crate::mcp::has_form_elicitation;
-use crate::policy::line::Proposed;
 
 /// The most questions that are open at the same time.
 pub(super) const MOST_OPEN: usize = 16;
@@ -36,6 +35,10 @@ pub(super) struct Questions {
     remembered: VecDeque<Arc<CallToApprove>>,
     /// Whether the client is gone, so that nobody waits for an answer.
     pub(super) is_closed: bool,
+    /// Whether the input has ended, so that the client answers nothing.
+    pub(super) is_input_over: bool,
+    /// How many sessions have ended. A call of one that has ended is not asked about.
+    pub(super) sessions: u64,
     /// How many were asked.
     pub(super) last: u64,
 }
@@ -94,7 +97,7 @@ pub(super) enum SessionEnd {
 impl Questions {
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
         let (open, ending, remembered) = Default::default();
-        Self { observer, open, ending, remembered, is_closed: false, last: 0 }
+        Self { observer, open, ending, remembered, is_closed: false, is_input_over: false, sessions: 0, last: 0 }
     }
 
     /// How a person can be asked about this call; `None` in its result, and then nothing waits.
@@ -125,7 +128,7 @@ impl Questions {
         let way = match &settings.program {
             Some(Ok(program)) => Way::Program(Arc::clone(program)),
             Some(Err(why)) => return Err(NotRun::NotAsked { sentence: sentence(), why: why.clone() }),
-            None if !shows_forms => return Err(NotRun::NobodyToAsk { sentence: sentence() }),
+            None if !shows_forms || self.is_input_over => return Err(NotRun::NobodyToAsk { sentence: sentence() }),
             None if context.revision.is_modern() => return Ok(None),
             None => Way::Request,
         };
@@ -154,9 +157,9 @@ impl Questions {
         self.open.iter().find(is_meant).map(|open| open.number)
     }
 
-    /// The calls on these terms that were approved until the session ends.
-    pub(super) fn remembered(&self, terms: &Terms) -> Vec<&Proposed> {
-        self.remembered.iter().filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal).collect()
+    /// The calls that were approved until the session ends.
+    pub(super) fn remembered(&self) -> Vec<Arc<CallToApprove>> {
+        self.remembered.iter().map(Arc::clone).collect()
     }
 
     /// Forgets what was approved until the session ends.

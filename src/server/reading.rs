@@ -1,6 +1,7 @@
 //! The requests about other calls: reads, which may wait for more output in the request table.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::event::{Deadline, Seen};
 use super::kept::KeptCalls;
@@ -17,9 +18,12 @@ use crate::jsonrpc::RequestId;
 use crate::mcp::{CallToolResult, Revision};
 use crate::tools::{CallRequest, ListedCall, ReadOutput, RunsIn, StopCall, WriteInput, list_result, stop_result};
 
+/// How often to look whether a call is decided on that is to be handed over.
+const MOMENT: Duration = Duration::from_millis(500);
+
 impl Server<'_> {
     /// Serves a request about another call.
-    pub(super) fn about_call(&mut self, tool_call: ToolCall<'_>, request: CallRequest, reply: Reply) {
+    pub(super) fn about_call(&mut self, tool_call: &ToolCall, request: CallRequest, reply: Reply) {
         let revision = tool_call.context.revision;
         match request {
             CallRequest::Read(read) => self.read(tool_call, (Arc::new(read), Answers::Read), reply),
@@ -39,7 +43,7 @@ impl Server<'_> {
             CallRequest::List => {
                 let calls = self.kept.iter().map(|(call, kept)| ListedCall {
                     call,
-                    command: kept.command.clone(),
+                    command: kept.facts.command().to_owned(),
                     state: kept.state.clone(),
                     elapsed: kept.elapsed(),
                 });
@@ -79,6 +83,12 @@ impl Server<'_> {
     pub(super) fn hand_over(&mut self, key: u64) {
         // If the client is gone, nobody could ask about the call later.
         if self.lifecycle != Lifecycle::Serving {
+            return;
+        }
+        if self.requests.is_undecided(key) {
+            return self.inbox.after(MOMENT, Deadline::HandOver(key));
+        }
+        if self.requests.ends_by_then(key, self.parts.hand_over) {
             return;
         }
         let Some(revision) = self.requests.can_go_on(key) else { return };
@@ -121,7 +131,7 @@ impl Server<'_> {
         self.turn_away();
     }
 
-    fn read(&mut self, tool_call: ToolCall<'_>, (read, answers): (Arc<ReadOutput>, Answers), reply: Reply) {
+    fn read(&mut self, tool_call: &ToolCall, (read, answers): (Arc<ReadOutput>, Answers), reply: Reply) {
         let revision = tool_call.context.revision;
         if self.kept.get(read.call).is_none() {
             let why = unknown(read.call, &self.kept);

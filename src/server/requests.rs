@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | held | the client's answer to a request of ours | being served again |
 //! | asked | a person's approval | being served again, or its refusal |
+//! | deciding | its decision, on a thread | its turn, a question, or its refusal |
 //! | queued | its turn | its turn, which runs it or answers it |
 //! | running | the end of its command | the answer |
 //! | answered | the end of its command; nobody waits for the result any more | that end |
@@ -34,7 +35,7 @@ pub(super) use ends::GivenUp;
 use entries::Entry;
 pub(super) use entries::{
     Answers, ApprovedCall, AskedCall, Cancelled, CancelledAs, CancelledTask, Finished, HeldCall, LaneName, Pending,
-    Reading, Subscription, Work,
+    Reading, Subscription, Undecided, Work,
 };
 
 /// The most calls in the queue.
@@ -62,6 +63,8 @@ pub(super) struct Requests {
     processes: Lane,
     shell: Lane,
     background: Lane,
+    /// How many calls threads decide on that have no turn.
+    deciding: usize,
     /// The call in the background that runs in the persistent shell.
     in_shell: Option<u64>,
     last: u64,
@@ -77,6 +80,7 @@ impl Requests {
             processes: lane(most_processes),
             shell: lane(1),
             background: lane(most_background),
+            deciding: 0,
             in_shell: None,
             last: 0,
             last_other: 0,
@@ -227,7 +231,9 @@ impl Requests {
 
     /// Whether no call is running, or waiting for its turn, for a person or for output.
     pub(super) fn is_empty(&self) -> bool {
-        let waits = |state: &Entry| matches!(state, Entry::Asked(_) | Entry::Reading(_) | Entry::Awaiting { .. });
+        let waits = |state: &Entry| {
+            matches!(state, Entry::Asked(_) | Entry::Deciding { .. } | Entry::Reading(_) | Entry::Awaiting { .. })
+        };
         let lanes = [&self.processes, &self.shell, &self.background];
         let is_queued = lanes.iter().any(|lane| !lane.waiting.is_empty());
         self.is_idle() && !is_queued && !self.entries.values().any(waits)

@@ -8,8 +8,9 @@ use super::anchor::Anchor;
 use super::approval::Answer;
 use super::asker::Asker;
 use super::audit_records::part_ended;
-use super::auditor::Auditor;
-use super::event::{Deadline, Event, PartsDecided, Progress};
+use super::auditor::{Auditor, SharedAuditor};
+use super::call_threads::CallThreads;
+use super::event::{Deadline, Event, Progress};
 use super::inbox::{self, Ender, EventSender, Inbox};
 use super::kept::KeptCalls;
 use super::leftovers::Leftovers;
@@ -26,7 +27,6 @@ use super::roots::Roots;
 use super::session::Session;
 use super::shell_runner::ShellRunner;
 use super::tasks::Tasks;
-use super::workers::Workers;
 use crate::config::LogLevel;
 
 /// How long calls that still run at the end of the input have to finish.
@@ -58,8 +58,8 @@ pub struct Server<'o> {
     pub(super) kept: KeptCalls,
     pub(super) reads: Reads,
     pub(super) tasks: Tasks,
-    pub(super) audit: Auditor,
-    pub(super) workers: Workers,
+    pub(super) audit: SharedAuditor,
+    pub(super) calls: CallThreads,
     pub(super) shell: ShellRunner,
     pub(super) leftovers: Leftovers,
     pub(super) asker: Asker,
@@ -99,7 +99,7 @@ impl<'o> Server<'o> {
     pub fn new(mut parts: Parts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
         let mut log = Log::new(parts.log_level, log).hiding(Arc::clone(&parts.secrets));
-        let audit = Auditor::new(parts.audit.take());
+        let audit = SharedAuditor::new(Auditor::new(parts.audit.take()));
         let anchor = parts.anchor.take();
         let parts = Arc::new(parts);
         let (start, observer) = (parts.policy.directories().base(), Arc::clone(&parts.observer));
@@ -108,9 +108,9 @@ impl<'o> Server<'o> {
             log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
             ShellRunner::default()
         });
-        let workers = Workers::new(Arc::clone(&parts), events.clone());
+        let calls = CallThreads::new(Arc::clone(&parts), events.clone(), audit.clone());
         let asker = Asker::new(events.clone());
-        let anchor = anchor.zip(audit.reader()).and_then(|(settings, reader)| {
+        let anchor = anchor.zip(audit.lock().reader()).and_then(|(settings, reader)| {
             let started = Anchor::start(settings, reader, events.clone());
             started.map_err(|why| log.write(LogLevel::Error, &not_anchored(&why))).ok()
         });
@@ -125,7 +125,7 @@ impl<'o> Server<'o> {
             reads: Reads::new(events.clone()),
             tasks: Tasks::default(),
             audit,
-            workers,
+            calls,
             shell,
             leftovers: Leftovers::default(),
             asker,
@@ -158,7 +158,7 @@ impl<'o> Server<'o> {
     }
 
     pub(super) fn tell_of_audit(&mut self) {
-        for (level, line) in self.audit.told() {
+        for (level, line) in self.audit.lock().told() {
             self.log.write(level, &line);
         }
     }
@@ -168,7 +168,7 @@ impl<'o> Server<'o> {
     /// # Errors
     /// [`NotStarted::Audit`], if the audit log can't be opened.
     pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
-        self.audit.broken().map_or(Ok(()), Err)
+        self.audit.lock().broken().map_or(Ok(()), Err)
     }
 
     /// Returns a handle that ends the server from another thread.
@@ -221,7 +221,7 @@ impl<'o> Server<'o> {
         while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
             let Some(event) = self.inbox.next() else { return Ok(()) };
-            // All that one event has decided shares this, such as the calls of a batch, or those that have waited for the client's roots.
+            // All calls of the persistent shell that one event has decided share this, such as those of a batch.
             self.parts.policy.directories().limit_steps();
             self.handle(event);
             self.start_calls();
@@ -229,7 +229,7 @@ impl<'o> Server<'o> {
             self.answer_lost();
             let written = self.write_unsent();
             // After the answers, so that these don't wait for the audit log.
-            self.audit.answers_sent();
+            self.audit.lock().answers_sent();
             self.tell_of_audit();
             if let Err(error) = written {
                 self.client_is_gone(&error);
@@ -249,10 +249,11 @@ impl<'o> Server<'o> {
                 self.end_subscriptions();
                 self.end_everything();
             }
-            Event::Started { key, part, started } => self.audit.started(key, part, &started),
-            Event::PartsDecided(decided) => self.record_parts(decided),
-            Event::PartEnded { key, part, end } => self.audit.record(|| part_ended(key, part, end)),
+            Event::Started { key, part, started } => self.audit.lock().started(key, part, &started),
+            Event::PartEnded { key, part, end } => self.audit.lock().record(|| part_ended(key, part, end)),
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
+            Event::Decided => self.calls_decided(),
+            Event::Allowed { key, command, rule } => self.call_allowed(key, &command, &rule),
             Event::Ended(ended) => self.call_ended(ended),
             Event::Looked(looked) => self.looked(looked),
             // The flag is looked at after each event.
@@ -263,13 +264,6 @@ impl<'o> Server<'o> {
             Event::Answered { number, answer, said } => self.program_answered(number, &answer, &said),
             Event::Deadline(deadline) => self.passed(deadline),
         }
-    }
-
-    /// Records what was decided on the parts of a line at their turn, and tells the line whether that could be done.
-    fn record_parts(&mut self, PartsDecided { records, answer }: PartsDecided) {
-        let recorded = self.audit.decided_parts(records).map_err(|why| why.to_string());
-        // A line that was ended does not wait for it.
-        let _ = answer.send(recorded);
     }
 
     fn passed(&mut self, deadline: Deadline) {
@@ -299,8 +293,8 @@ impl<'o> Server<'o> {
                 continue;
             }
             // The records must not wait for a client that does not read.
-            if self.audit.has_unwritten() && !self.inbox.takes(line.len()) {
-                self.audit.write_waiting();
+            if self.audit.lock().has_unwritten() && !self.inbox.takes(line.len()) {
+                self.audit.lock().write_waiting();
             }
             self.output.write_all(&line)?;
             self.output.flush()?;

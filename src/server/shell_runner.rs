@@ -4,7 +4,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::event::{CallEnded, Event, HowEnded};
 use super::inbox::EventSender;
@@ -42,11 +41,6 @@ pub(super) struct ShellTurn {
 }
 
 impl ShellTurn {
-    /// How long it may run.
-    pub(super) fn timeout(&self) -> Duration {
-        self.limits.timeout
-    }
-
     /// The revision in which its result must be valid.
     pub(super) fn revision(&self) -> Revision {
         self.context.revision

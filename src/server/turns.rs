@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::call_threads::Turn;
 use super::event::{CallEnded, Deadline, HowEnded};
+use super::facts::Facts;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::requests::{Finished, LaneName, Pending, Work};
-use super::run::Server;
+use super::run::{Lifecycle, Server};
 use super::tasks::TaskChange;
 use crate::config::LogLevel;
-use crate::exec::{End, Looked, Stop};
-use crate::mcp::{CallToolResult, Revision};
+use crate::exec::{End, Looked, Stop, StopReason, stop};
+use crate::mcp::{CallToolResult, LoggingLevel, Revision};
 use crate::tools::{RunsIn, running_result};
 
 /// The shortest run before a call is handed over, unless `--hand-over` is shorter.
@@ -33,18 +35,14 @@ impl Server<'_> {
 
     fn start_call(&mut self, (key, lane): (u64, LaneName), pending: Pending, work: Work) {
         self.leftovers.begins(key);
-        self.audit.begins(key);
-        let (revision, timeout) = (work.revision(), work.timeout());
-        match self.begin(key, lane, work) {
+        self.audit.lock().begins(key);
+        let revision = work.revision();
+        match self.begin((key, lane), &pending.facts, work) {
             Ok(stop) if lane == LaneName::Background => self.runs_in_background(key, pending, stop, revision),
             Ok(stop) => {
                 // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
                 let is_kept = self.kept.get(key).is_some();
-                if let Some(after) = self.parts.hand_over.filter(|after| *after < timeout && is_kept) {
-                    // Even after a long wait in the queue, it gets some time to finish.
-                    let left = after.saturating_sub(pending.feedback.age()).max(after.min(LEAST_RUN));
-                    self.inbox.after(left, Deadline::HandOver(key));
-                }
+                self.may_be_handed_over(key, &pending, is_kept);
                 self.requests.run(key, lane, pending, Some(stop));
             }
             Err(why) => {
@@ -56,30 +54,61 @@ impl Server<'_> {
         }
     }
 
+    /// Sets the time after which the call is handed over to the background, if its output can be read then.
+    fn may_be_handed_over(&mut self, key: u64, pending: &Pending, is_kept: bool) {
+        if let Some(after) = self.parts.hand_over.filter(|_| is_kept) {
+            // Even after a long wait in the queue, it gets some time to finish.
+            let left = after.saturating_sub(pending.feedback.age()).max(after.min(LEAST_RUN));
+            self.inbox.after(left, Deadline::HandOver(key));
+        }
+    }
+
+    /// Takes a turn for a call that is not decided yet, if one is free; returns what ends it, and what its thread needs.
+    pub(super) fn take_turn(&mut self, key: u64, pending: &Pending) -> Option<(Stop, Turn)> {
+        if self.leftovers.are_looked_for() || !self.requests.takes_turn() {
+            return None;
+        }
+        let Ok((stop, signal)) = stop() else {
+            self.requests.give_up(LaneName::Processes);
+            return None;
+        };
+        self.leftovers.begins(key);
+        let keeper = self.parts.keeper();
+        let spool = keeper.map(|keeper| self.kept.begin(key, keeper, pending.facts.clone(), LaneName::Processes));
+        self.may_be_handed_over(key, pending, spool.is_some());
+        let tells_allowed = pending.feedback.hears(LoggingLevel::Info);
+        Some((stop, Turn { stop: signal, spool, tells_allowed }))
+    }
+
+    /// Gives back what a call has taken that does not run after all. The table has given back its turn.
+    pub(super) fn give_back_turn(&mut self, key: u64) {
+        self.leftovers.ends(key);
+        self.kept.forget(key);
+        self.inbox.forget(Deadline::HandOver(key));
+    }
+
     /// Gives the work to the thread that does it.
-    fn begin(&mut self, key: u64, lane: LaneName, work: Work) -> Result<Stop, NotRun> {
+    fn begin(&mut self, (key, lane): (u64, LaneName), facts: &Facts, work: Work) -> Result<Stop, NotRun> {
         match work {
             Work::Process(mut job) => {
-                let words = std::mem::take(&mut job.shown);
-                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, &words, lane));
+                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane));
                 let kept = self.kept.get_mut(key).filter(|_| job.is_fed());
                 job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                self.workers.run(job)
+                self.calls.run(job)
             }
             #[cfg(unix)]
             Work::Line(mut job) => {
-                let words = std::mem::take(&mut job.shown);
-                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, &words, lane));
-                self.workers.run_line(job)
+                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane));
+                self.calls.run_line(job)
             }
             Work::Shell(mut turn) => {
                 // A call that runs no command prints nothing.
                 let keeper = self.parts.keeper().filter(|_| !turn.shown().is_empty());
-                turn.keep(keeper.map(|keeper| self.kept.begin(key, keeper, turn.shown(), lane)));
+                turn.keep(keeper.map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane)));
                 let started = if self.audit.is_on() { turn.started() } else { None };
                 let begun = self.shell.begin(*turn, self.parts.policy.directories());
                 if let Some(started) = started.filter(|_| begun.is_ok()) {
-                    self.audit.started(key, None, &started);
+                    self.audit.lock().started(key, None, &started);
                 }
                 begun
             }
@@ -95,6 +124,10 @@ impl Server<'_> {
             }
             (None, _) => {}
         }
+        if self.lifecycle != Lifecycle::Serving {
+            // It was decided on when nobody was left to ask about it.
+            stop.send(StopReason::Shutdown);
+        }
         if let Some(reply) = self.requests.run_in_background(key, pending, stop, false) {
             let result = running_result(key, Default::default(), &self.parts.report, RunsIn::Process);
             self.answer(reply, result.encode(revision));
@@ -103,9 +136,9 @@ impl Server<'_> {
 
     /// Answers a call that was allowed but will never start.
     fn not_started(&mut self, (key, pending, revision): (u64, Pending, Revision), why: &NotRun) {
-        let line = Fields::of_call(pending.reply.id()).and(&pending.description);
+        let line = Fields::of_call(pending.reply.id()).and(pending.facts.description());
         self.log.write(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
-        self.audit.not_started(key, Some(&why.to_string()));
+        self.audit.lock().not_started(key, Some(&why.to_string()));
         self.answer(pending.reply, CallToolResult::error(why.to_string()).encode(revision));
     }
 
@@ -114,7 +147,7 @@ impl Server<'_> {
     pub(super) fn shell_is_busy(&self) -> Option<NotRun> {
         let call = self.requests.shell_is_busy_with()?;
         let running = self.kept.get(call).filter(|running| running.stopped.is_none())?;
-        Some(NotRun::ShellBusy { call, command: running.command.clone() })
+        Some(NotRun::ShellBusy { call, command: running.facts.command().to_owned() })
     }
 
     /// Answers the calls that wait for the persistent shell, if it will be busy for longer than they can wait.
@@ -144,12 +177,12 @@ impl Server<'_> {
 
     /// Answers a call, and tells the log and the client of its end.
     fn finish_call(&mut self, ended: CallEnded) {
-        self.audit.ended(&ended);
+        self.audit.lock().ended(&ended);
         let CallEnded { key, result, how, shell, facts: _ } = ended;
         self.kept.ended(key, &how);
         let restarted = shell.as_ref().and_then(|state| state.restarted().map(str::to_owned));
         match shell {
-            None => self.workers.release(key),
+            None => {}
             Some(state) => {
                 if let Some(why) = state.restarted() {
                     self.log.write(LogLevel::Warn, &format!("the persistent shell was restarted: {why}"));
@@ -160,12 +193,12 @@ impl Server<'_> {
         if self.parts.hand_over.is_some() {
             self.inbox.forget(Deadline::HandOver(key));
         }
-        let Some(Finished { description, feedback, reply, is_background }) = self.requests.finish(key) else { return };
+        let Some(Finished { facts, feedback, reply, is_background }) = self.requests.finish(key) else { return };
         if is_background {
             self.shell.tell_later(restarted);
         }
         if self.parts.log_level >= LogLevel::Info {
-            let line = describe_end(Fields::of_call(feedback.request()).and(&description), &how);
+            let line = describe_end(Fields::of_call(feedback.request()).and(facts.description()), &how);
             self.log.write(LogLevel::Info, line.as_str());
         }
         // In the modern era a message belongs to a pending request, and a call in the background has been answered.

@@ -1,163 +1,116 @@
-//! The threads that run commands. They are started when they are needed and then kept, since a new thread is expensive
-//! compared with a spawn.
+//! Threads that do work and are kept for more, since a new thread is expensive compared with a spawn.
 
 use std::collections::HashMap;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::event::{CallEnded, Event};
+use super::event::Event;
 use super::inbox::EventSender;
-use super::job::{Job, RunsWith, Untold, take_start, tell_start};
-#[cfg(unix)]
-use super::line_job::LineJob;
-use super::not_run::NotRun;
-use super::parts::Parts;
-#[cfg(unix)]
-use crate::exec::is_worn;
-use crate::exec::{Executor, Stop, StopSignal, own_children, stop};
+use crate::exec::{Executor, is_worn, own_children};
 
-/// A command or a line for a thread.
-enum Runs {
-    Command(Box<Job>),
-    #[cfg(unix)]
-    Line(Box<LineJob>),
-}
-
-/// The work, and its stop signal.
-type Assignment = (Runs, StopSignal);
-
-/// The threads that run a call: those of a rule with a sandbox or limits of its own, those of lines, which no sandbox confines, or
-/// those of all others.
+/// Threads that can take each other's place. A confined thread stays confined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Pool {
-    Common,
+pub(super) enum Pool {
+    /// Those of calls, which no sandbox confines.
+    OfCalls,
+    /// Those that the sandbox of all commands confines.
+    Confined,
+    /// Those of a rule with a sandbox or limits of its own.
     OfRule(String),
-    #[cfg(unix)]
-    OfLines,
 }
 
-/// How a thread gets its assignments.
-type Assignments = Sender<Assignment>;
+/// The work of a thread, which returns the event for the loop; `None` if another thread will tell it.
+pub(super) type Work = Box<dyn FnOnce() -> Option<Event> + Send>;
+
+/// The work, and how its thread gets more.
+struct Assignment {
+    work: Work,
+    thread: Sender<Assignment>,
+}
 
 /// The threads.
-///
-/// A confined thread stays confined, so each rule with its own sandbox or limits has its own threads.
 pub(super) struct Workers {
-    parts: Arc<Parts>,
     events: EventSender,
-    /// Idle threads.
-    idle: HashMap<Pool, Vec<Assignments>>,
-    /// Threads that run a call, by the number of the call.
-    busy: HashMap<u64, (Pool, Assignments)>,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Default)]
+struct Idle {
+    threads: HashMap<Pool, Vec<Sender<Assignment>>>,
+    /// Whether the server is gone, so that threads end.
+    is_closed: bool,
 }
 
 impl Workers {
-    pub(super) fn new(parts: Arc<Parts>, events: EventSender) -> Self {
-        let (idle, busy) = Default::default();
-        Self { parts, events, idle, busy }
+    pub(super) fn new(events: EventSender) -> Arc<Self> {
+        Arc::new(Self { events, idle: Mutex::default() })
     }
 
-    /// Begins the job; returns what ends it.
+    /// How the loop is told.
+    pub(super) fn events(&self) -> &EventSender {
+        &self.events
+    }
+
+    /// Gives the work to an idle thread, or to a new one. `executor` is the one of a confined pool.
     ///
     /// # Errors
-    /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    pub(super) fn run(&mut self, job: Box<Job>) -> Result<Stop, NotRun> {
-        // First, so that nothing runs that can't be ended.
-        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
-        self.run_on_thread(job, signal).map_err(|source| NotRun::NoThread { source })?;
-        Ok(stop)
-    }
-
-    fn run_on_thread(&mut self, job: Box<Job>, signal: StopSignal) -> io::Result<()> {
-        let of_rule =
-            job.command.rule().and_then(|rule| Some((rule.name.clone(), self.parts.executor.for_rule(rule)?)));
-        let (pool, executor) = match of_rule {
-            Some((rule, executor)) => (Pool::OfRule(rule), Some(executor)),
-            None => (Pool::Common, None),
-        };
-        self.give(job.key, pool, executor, (Runs::Command(job), signal))
-    }
-
-    /// Begins a line; returns what ends it.
-    ///
-    /// # Errors
-    /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    #[cfg(unix)]
-    pub(super) fn run_line(&mut self, job: Box<LineJob>) -> Result<Stop, NotRun> {
-        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
-        let given = self.give(job.key, Pool::OfLines, None, (Runs::Line(job), signal));
-        given.map_err(|source| NotRun::NoThread { source })?;
-        Ok(stop)
-    }
-
-    /// Gives the assignment to an idle thread, or to a new one.
-    fn give(
-        &mut self,
-        key: u64,
-        pool: Pool,
-        executor: Option<Arc<dyn Executor>>,
-        mut assignment: Assignment,
+    /// If there is no thread for it.
+    pub(super) fn give(
+        self: &Arc<Self>,
+        pool: &Pool,
+        executor: Option<&Arc<dyn Executor>>,
+        mut work: Work,
     ) -> io::Result<()> {
         loop {
-            let assignments = match self.idle.get_mut(&pool).and_then(Vec::pop) {
-                Some(assignments) => assignments,
-                None => self.start(executor.clone())?,
+            let idle = self.idle().threads.get_mut(pool).and_then(Vec::pop);
+            let thread = match idle {
+                Some(thread) => thread,
+                None => self.start(pool.clone(), executor.cloned())?,
             };
-            match assignments.send(assignment) {
-                Ok(()) => {
-                    self.busy.insert(key, (pool, assignments));
-                    return Ok(());
-                }
+            match thread.send(Assignment { work, thread: thread.clone() }) {
+                Ok(()) => return Ok(()),
                 // That thread has ended.
-                Err(mpsc::SendError(returned)) => assignment = returned,
+                Err(mpsc::SendError(returned)) => work = returned.work,
             }
         }
     }
 
-    /// Starts a thread, for the executor of a rule or for the commands of all others.
-    fn start(&self, executor: Option<Arc<dyn Executor>>) -> io::Result<Assignments> {
-        let (assignments, receiver) = mpsc::channel::<Assignment>();
-        let executor = executor.unwrap_or_else(|| Arc::clone(&self.parts.executor));
-        let with = RunsWith { executor, parts: Arc::clone(&self.parts) };
-        let events = self.events.clone();
-        let work = move || {
+    fn start(self: &Arc<Self>, pool: Pool, executor: Option<Arc<dyn Executor>>) -> io::Result<Sender<Assignment>> {
+        let (thread, assignments) = mpsc::channel::<Assignment>();
+        let name = if pool == Pool::OfCalls { "call" } else { "worker" };
+        let workers = Arc::clone(self);
+        let go = move || {
             own_children();
-            while let Ok((job, signal)) = receiver.recv() {
-                let (ended, is_worn) = match job {
-                    Runs::Command(job) => (run(&with, &events, *job, signal), with.executor.has_worn_thread()),
-                    #[cfg(unix)]
-                    Runs::Line(job) => (job.run(&with, &events, signal), is_worn()),
-                };
-                if is_worn {
-                    // Dropped first, so that the loop can't give this thread another assignment.
-                    drop(receiver);
-                    events.send(Event::Ended(ended));
-                    return;
-                }
-                if !events.send(Event::Ended(ended)) {
+            while let Ok(Assignment { work, thread }) = assignments.recv() {
+                let event = work();
+                let is_worn = executor.as_ref().map_or_else(is_worn, |executor| executor.has_worn_thread());
+                // Before the loop is told, so that its next call finds the thread.
+                let goes_on = !is_worn && workers.rests(&pool, thread);
+                if event.is_some_and(|event| !workers.events.send(event)) || !goes_on {
                     return;
                 }
             }
         };
-        std::thread::Builder::new().name("worker".into()).spawn(work)?;
-        Ok(assignments)
+        std::thread::Builder::new().name(name.into()).spawn(go)?;
+        Ok(thread)
     }
 
-    /// Takes back the thread of a call that has ended.
-    pub(super) fn release(&mut self, key: u64) {
-        if let Some((pool, assignments)) = self.busy.remove(&key) {
-            self.idle.entry(pool).or_default().push(assignments);
+    /// Notes that a thread has nothing to do; whether it is to wait for work.
+    fn rests(&self, pool: &Pool, thread: Sender<Assignment>) -> bool {
+        let mut idle = self.idle();
+        if !idle.is_closed {
+            idle.threads.entry(pool.clone()).or_default().push(thread);
         }
+        !idle.is_closed
     }
-}
 
-fn run(with: &RunsWith, events: &EventSender, job: Job, stop: StopSignal) -> CallEnded {
-    let (key, is_audited, untold) = (job.key, job.is_audited, Untold::default());
-    let (mut invocation, ending) = job.split(stop, events, with);
-    invocation.on_start = is_audited.then(|| tell_start(key, events.clone(), Arc::clone(&untold)));
-    // A panic ends only the call, with an error, and neither the thread nor the server.
-    let outcome = catch_unwind(AssertUnwindSafe(|| with.executor.run(invocation)));
-    ending.of(outcome, take_start(&untold))
+    /// Lets the threads end when they have nothing to do.
+    pub(super) fn close(&self) {
+        *self.idle() = Idle { is_closed: true, ..Idle::default() };
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

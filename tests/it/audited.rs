@@ -331,12 +331,16 @@ fn a_cancelled_call_and_one_that_never_started_have_an_end() {
     let call = |command: &str| json!({"name": "execute_command", "arguments": {"command": command}});
     let [running, queued, last] =
         ["sleep 30", "true", "sleep 31"].map(|command| server.send_request("tools/call", call(command)));
+    let have_started = |count: usize| {
+        let until = Instant::now() + Duration::from_secs(20);
+        while log.of("started").len() < count && Instant::now() < until {
+            thread::park_timeout(Duration::from_millis(10));
+        }
+    };
     server.notify("notifications/cancelled", json!({"requestId": queued}));
+    have_started(1);
     server.notify("notifications/cancelled", json!({"requestId": running}));
-    let until = Instant::now() + Duration::from_secs(20);
-    while log.of("started").len() < 2 && Instant::now() < until {
-        thread::park_timeout(Duration::from_millis(10));
-    }
+    have_started(2);
     let _ = last;
     end(server);
     let ended: BTreeMap<u64, bool> =

@@ -2,8 +2,9 @@
 
 #![cfg(unix)]
 
-use std::io::Cursor;
+use std::io::{self, BufRead, Cursor, Read};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -35,11 +36,36 @@ fn request(id: u64, command: &str) -> String {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
 }
 
+/// A part of the input that ends without a byte once this is true.
+struct Until(Arc<AtomicBool>);
+
+impl Read for Until {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.fill_buf().map(<[u8]>::len)
+    }
+}
+
+impl BufRead for Until {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let until = std::time::Instant::now() + PROMPT;
+        while !self.0.load(Ordering::SeqCst) && std::time::Instant::now() < until {
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        Ok(&[])
+    }
+
+    fn consume(&mut self, _: usize) {}
+}
+
 /// Serves the lines and says the texts of the results by their ids.
 fn serve(parts: Parts, lines: &str) -> Vec<(u64, String)> {
+    serve_from(parts, Cursor::new(lines.to_owned()))
+}
+
+fn serve_from(parts: Parts, input: impl BufRead + Send + 'static) -> Vec<(u64, String)> {
     let mut output = Vec::new();
     let server = Server::new(parts, DrainTime::Unbounded, Box::new(|_| ()), &mut output);
-    server.serve(Cursor::new(lines.to_owned())).unwrap();
+    server.serve(input).unwrap();
     let text = String::from_utf8(output).unwrap();
     let mut answers: Vec<(u64, String)> = text
         .lines()
@@ -128,10 +154,11 @@ fn a_call_runs_without_a_client_and_its_errors_are_typed() {
 }
 
 /// An executor that obeys no stop signal.
-struct Deaf(Mutex<std::sync::mpsc::Receiver<()>>);
+struct Deaf(Mutex<std::sync::mpsc::Receiver<()>>, Arc<AtomicBool>);
 
 impl Executor for Deaf {
     fn run(&self, _: Invocation) -> Result<Output, ExecError> {
+        self.1.store(true, Ordering::SeqCst);
         self.0.lock().unwrap().recv().unwrap_err();
         panic!("nobody hears of this end");
     }
@@ -148,9 +175,10 @@ fn an_end_that_nobody_hears_of_is_on_record_as_lost() {
         .unwrap();
     let (_hold, held) = std::sync::mpsc::channel();
     let mut parts = Parts::new(&config);
-    parts.executor = Arc::new(Deaf(Mutex::new(held)));
+    let runs = Arc::new(AtomicBool::new(false));
+    parts.executor = Arc::new(Deaf(Mutex::new(held), Arc::clone(&runs)));
     let server = Server::new(parts, DrainTime::Bounded(Duration::ZERO), Box::new(|_| ()), Vec::new());
-    server.serve(Cursor::new(request(1, "true"))).unwrap();
+    server.serve(Cursor::new(request(1, "true")).chain(Until(runs))).unwrap();
     let text = std::fs::read_to_string(&log).unwrap();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let [ended] = &records.filter(|record| record["event"] == "ended").collect::<Vec<_>>()[..] else {
@@ -193,10 +221,14 @@ fn limits_that_a_host_cannot_set_stop_every_command() {
 }
 
 /// Runs nothing; waits for the wish to stop where it is told to.
-struct Fake;
+#[derive(Default)]
+struct Fake {
+    runs: Arc<AtomicBool>,
+}
 
 impl Executor for Fake {
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
+        self.runs.store(true, Ordering::SeqCst);
         let words = invocation.command.words().join(" ");
         if words.contains("panic") {
             panic!("the executor of the host panics, as the test asks");
@@ -218,7 +250,7 @@ impl Executor for Fake {
 fn a_host_runs_commands_its_own_way_and_one_hook_hears_of_each() {
     let heard = Arc::new(Heard::default());
     let mut parts = Parts::new(&config(&["sh"]));
-    parts.executor = Arc::new(Fake);
+    parts.executor = Arc::new(Fake::default());
     parts.observer = heard.clone();
     let lines = [request(1, "sh x"), request(2, "rm x"), request(3, "sh 'x y' | rm")].concat();
     let answers = serve(parts, &lines);
@@ -289,11 +321,12 @@ fn the_hook_hears_of_the_question_and_of_the_answer() {
 fn the_hook_hears_of_cancelled_commands_and_of_panics() {
     let heard = Arc::new(Heard::default());
     let mut parts = Parts::new(&config(&["sh"]));
-    parts.executor = Arc::new(Fake);
+    let runs = Arc::new(AtomicBool::new(false));
+    parts.executor = Arc::new(Fake { runs: Arc::clone(&runs) });
     parts.observer = heard.clone();
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
-    let lines = format!("{}{cancel}\n{}", request(1, "sh wait"), request(2, "sh panic"));
-    let answers = serve(parts, &lines);
+    let input = Cursor::new(request(1, "sh wait")).chain(Until(runs));
+    let answers = serve_from(parts, input.chain(Cursor::new(format!("{cancel}\n{}", request(2, "sh panic")))));
     assert_eq!(answers.len(), 1, "{answers:?}");
     let mut ends: Vec<String> = heard.lines().into_iter().filter(|line| line.contains("ended")).collect();
     ends.sort();

@@ -374,23 +374,56 @@ fn no_command_line_takes_many_times_its_bytes_or_holds_up_the_end() {
         let mut server = Flooded::start(&args);
         server.initialize("2025-06-18", json!({}));
         server.request("w", "tools/call", json!({"name": "execute_command", "arguments": {"command": words}}));
-        let answers = server.ping();
+        let mut answers = server.ping();
+        // It does not wait for the call.
+        answers.extend(if answers.is_empty() { server.until(|answer| answer["id"] == "w") } else { Vec::new() });
         let answer = answers.first().unwrap_or_else(|| panic!("no answer to {}", &words[..30]));
         let answer = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert!(answer.contains(refusal), "{}: {}", &words[..30], &answer[..answer.len().min(300)]);
         server.assert_bounded(&words[..30]);
     }
-    // The calls of a batch share what is walked.
+    // Each call of a batch may walk as much by itself, and the server goes on meanwhile.
     let mut server = Flooded::start(&args);
     server.initialize("2025-03-26", json!({}));
     let words = format!("cat {}", many(10, &|number| format!("n{number}/") + &"a/".repeat(1500)));
     let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "execute_command", "arguments": {"command": words}}});
     server.send(Value::Array((0..100).map(call).collect()).to_string());
     let answers = server.ping();
-    let refused = |answer: &&Value| answer["result"]["content"][0]["text"].as_str().unwrap().contains("parts together");
-    // The first ones run, and the batch is answered at their end.
+    let ran = |answer: &&Value| answer["result"]["content"][0]["text"].as_str().unwrap().contains("exit_code");
     let batch = answers.into_iter().next().unwrap_or_else(|| server.answers.recv_timeout(PATIENCE).unwrap());
-    assert_eq!(batch.as_array().unwrap().iter().filter(refused).count(), 98);
+    assert_eq!(batch.as_array().unwrap().iter().filter(ran).count(), 100);
+    server.assert_bounded("a batch of long paths");
+}
+
+/// Each of these calls walks some seven thousand directories, which takes a thread many milliseconds.
+#[test]
+fn paths_that_take_long_to_walk_hold_up_no_other_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path();
+    std::fs::create_dir_all(base.join("s/t")).unwrap();
+    let root = base.to_str().unwrap();
+    let mut server = Flooded::start(&[
+        "--profile",
+        "coreutils-readonly",
+        "--cwd-root",
+        root,
+        "--cwd",
+        root,
+        "--max-concurrent",
+        "1",
+    ]);
+    server.initialize("2025-06-18", json!({}));
+    let words = (0..10).map(|number| "s/../".repeat(370 + number) + "a").collect::<Vec<_>>().join(" ");
+    let arguments = json!({"command": format!("cat {words} /etc/passwd")});
+    let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "execute_command", "arguments": arguments}});
+    let calls: Vec<String> = (0..8).map(|id| call(id).to_string()).collect();
+    server.send(calls.join("\n"));
+    let before = server.ping().len();
+    assert!(before < 8, "all {before} calls were answered before the ping that followed them");
+    for _ in before..8 {
+        server.until(|answer| answer["id"].is_number());
+    }
+    server.assert_bounded("calls with long paths");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::policy::{Directories, Explanation, Refusal, bounded};
 use crate::server::approval::{CallToApprove, Terms};
 use crate::server::audit_records::part_record;
 use crate::server::budget::cost_of_words;
+use crate::server::facts::Known;
+use crate::server::kept::shown as shown_in_list;
 use crate::server::line_job::{LineJob, changing_part, shown_words};
 use crate::server::log::Fields;
 use crate::server::not_run::NotRun;
@@ -44,8 +46,7 @@ impl Deciding<'_> {
     ) -> Result<Planned, Stopped> {
         let (parts, tool_call) = (self.parts, self.tool_call);
         let CalledLine { line, text, cwd, asked_timeout, is_background, is_fed, only_reads } = called;
-        let remembered = self.questions.remembered(&terms);
-        let before: Vec<_> = remembered.iter().filter_map(|before| before.line()).collect();
+        let before: Vec<_> = self.remembered_on(&terms).filter_map(Proposed::line).collect();
         let approved = self.approved_on(&terms).and_then(Proposed::line);
         let has_input = terms.input.is_some();
         let asked = RequestedLine { line, text: &text, cwd: cwd.as_deref(), has_input, approved, before: &before };
@@ -59,12 +60,12 @@ impl Deciding<'_> {
         let outcome = outcome.map_err(|refusal| Refusal::Line(Box::new(refusal)));
         parts.observer.decided(&Decided {
             call: self.key,
-            tool: tool_call.tool,
+            tool: &tool_call.tool,
             explanation: &explanation,
             refusal: outcome.as_ref().err(),
         });
         self.described = tool_call.decided(self.key, &shown);
-        let call = (self.key, self.id, tool_call.tool);
+        let call = (self.key, self.id, tool_call.tool.as_str());
         if self.audit.is_on() {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
             let of_call = |part: &PartDecision| {
@@ -76,7 +77,7 @@ impl Deciding<'_> {
                     ..record
                 })
             };
-            self.audit.decided_parts(decided.iter().filter_map(of_call).collect())?;
+            self.audit.lock().decided_parts(decided.iter().filter_map(of_call).collect())?;
         }
         let planned = match outcome {
             Ok(_) if only_reads && !is_read_only => {
@@ -89,26 +90,25 @@ impl Deciding<'_> {
         let limits = Limits { timeout, ..parts.limits };
         let rule = "the rules of its commands".to_owned();
         let description = tool_call.describe(|| {
-            let tool = Fields::default().ours("tool", tool_call.tool).and(&self.described);
+            let tool = Fields::default().ours("tool", &tool_call.tool).and(&self.described);
             let fields = tool.directory(planned.begin().directory.path()).allowed(&rule);
             if is_background { fields.ours("background", true) } else { fields }
         });
-        let audited = self.audit.is_on().then(|| (self.id.clone(), tool_call.tool.to_owned()));
+        let audited = self.audit.is_on().then(|| (self.id.clone(), tool_call.tool.clone()));
         Ok(Planned {
             allowed: (shown.first().cloned().unwrap_or_default(), rule),
-            description,
+            known: Known { description, command: shown_in_list(&shown, &parts.secrets), timeout },
             cost: cost_of_words(&shown) + 2 * text.len(),
             work: Work::Line(Box::new(LineJob {
                 key: self.key,
                 planned,
-                directories: directories.counting_alone(),
+                directories: directories.clone(),
                 input: terms.input.map(String::into_bytes),
                 limits,
                 wants_progress: tool_call.context.progress_token.is_some()
                     && (!is_background || tool_call.task.is_some()),
                 revision: tool_call.context.revision,
                 is_background,
-                shown,
                 spool: None,
                 audited,
             })),

@@ -4,10 +4,16 @@ use std::sync::Arc;
 
 use super::{Deciding, Planned, Stopped};
 use crate::policy::Directories;
+use crate::server::shell_runner::ShellRunner;
 use crate::tools::ShellCall;
 
 impl Deciding<'_> {
-    pub(super) fn shell(&mut self, call: ShellCall, _: Option<Arc<Directories>>) -> Result<Planned, Stopped> {
+    pub(in crate::server) fn shell(
+        &mut self,
+        call: ShellCall,
+        _: Option<Arc<Directories>>,
+        _: &ShellRunner,
+    ) -> Result<Planned, Stopped> {
         match call {}
     }
 }

@@ -10,9 +10,11 @@ use crate::policy::{Directories, Explanation, Refusal, ShellCommand, bounded};
 use crate::server::approval::Terms;
 use crate::server::audit_records::decided_record;
 use crate::server::budget::{cost_of_directories, cost_of_words};
+use crate::server::facts::Known;
+use crate::server::kept::shown as shown_in_list;
 use crate::server::log::Fields;
 use crate::server::requests::Work;
-use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
+use crate::server::shell_runner::{CallContext, ShellRunner, ShellTurn, TurnOf};
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
 use crate::tools::ShellCall;
@@ -20,7 +22,12 @@ use crate::tools::shell::{ShellCommandFacts, ShellRequest};
 
 impl Deciding<'_> {
     /// Decides on a call of the persistent shell, as far as that is possible before its turn.
-    pub(super) fn shell(&mut self, call: ShellCall, directories: Option<Arc<Directories>>) -> Result<Planned, Stopped> {
+    pub(in crate::server) fn shell(
+        &mut self,
+        call: ShellCall,
+        directories: Option<Arc<Directories>>,
+        shell: &ShellRunner,
+    ) -> Result<Planned, Stopped> {
         let (parts, tool_call) = (self.parts, self.tool_call);
         let ShellCall { what, timeout } = call;
         let mut cost = directories.as_ref().map_or(0, |directories| cost_of_directories(directories.client_roots()));
@@ -28,17 +35,17 @@ impl Deciding<'_> {
         let mut shown = Vec::new();
         let (request, facts) = match what {
             ShellRequest::Restart => {
-                let tool = (self.key, self.id, tool_call.tool);
-                self.audit.decided(|| decided_record(tool, &Explanation::default(), None, None))?;
+                let tool = (self.key, self.id, tool_call.tool.as_str());
+                self.audit.lock().decided(|| decided_record(tool, &Explanation::default(), None, None))?;
                 (TurnOf::Restart, ShellCommandFacts::default())
             }
             ShellRequest::Command { entry, arguments } => {
                 let literal_pattern = arguments.literal_pattern;
                 let ShellDecision { explanation, outcome, change } = decide(&parts.policy, &entry, arguments);
                 let here = directories.as_deref().unwrap_or(parts.policy.directories());
-                let tool = tool_call.tool.to_owned();
+                let tool = tool_call.tool.clone();
                 let terms = Terms { tool, input: None, timeout, is_background: false, is_in_shell: true };
-                let outcome = outcome.and_then(|command| self.in_shell(command, here, &terms));
+                let outcome = outcome.and_then(|command| self.in_shell(command, (shell, here), &terms));
                 self.tell(&explanation, outcome.as_ref().err(), |call| {
                     let argv = match &outcome {
                         Ok(command) => Some((command.words(), command.secrets())),
@@ -65,9 +72,10 @@ impl Deciding<'_> {
         };
         let description = tool_call
             .describe(|| Fields::default().ours("tool", format_args!("{} shell", tool_call.tool)).and(&self.described));
+        let timeout = bounded(timeout, of_rule, parts.limits.timeout);
         Ok(Planned {
             allowed: (facts.word.clone(), "the allow-list".to_owned()),
-            description,
+            known: Known { description, command: shown_in_list(&shown, &parts.secrets), timeout },
             cost,
             work: Work::Shell(Box::new(ShellTurn {
                 request,
@@ -79,7 +87,7 @@ impl Deciding<'_> {
                     is_kept: false,
                     restarted: None,
                 },
-                limits: Limits { timeout: bounded(timeout, of_rule, parts.limits.timeout), ..parts.limits },
+                limits: Limits { timeout, ..parts.limits },
                 directories,
                 wants_progress: tool_call.context.progress_token.is_some(),
                 shown,
@@ -96,7 +104,7 @@ impl Deciding<'_> {
     fn in_shell(
         &self,
         command: ShellCommand,
-        directories: &Directories,
+        (shell, directories): (&ShellRunner, &Directories),
         terms: &Terms,
     ) -> Result<ShellCommand, Refusal> {
         if !command.rule().is_some_and(|rule| rule.asks()) {
@@ -105,8 +113,8 @@ impl Deciding<'_> {
         if let Some(approved) = self.approved_on(terms).and_then(Proposed::command) {
             return Ok(command.approved(approved.clone()));
         }
-        let Err(Refusal::NeedsApproval(proposal)) = self.shell.check(&command, directories) else { return Ok(command) };
-        let mut before = self.questions.remembered(terms).into_iter().filter_map(Proposed::command);
+        let Err(Refusal::NeedsApproval(proposal)) = shell.check(&command, directories) else { return Ok(command) };
+        let mut before = self.remembered_on(terms).filter_map(Proposed::command);
         match before.find(|before| before.is_same(&proposal)) {
             Some(before) => Ok(command.approved(before.clone())),
             None => Err(Refusal::NeedsApproval(proposal)),

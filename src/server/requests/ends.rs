@@ -8,6 +8,7 @@ use super::entries::{
 };
 use crate::exec::{Stop, StopReason};
 use crate::jsonrpc::RequestId;
+use crate::server::facts::Facts;
 use crate::server::log::Fields;
 use crate::server::replies::Reply;
 
@@ -18,6 +19,8 @@ pub(in crate::server) struct GivenUp {
     pub queued: Vec<u64>,
     /// Those on which nothing was decided.
     pub held: Vec<HeldCall>,
+    /// Those that a thread decides on.
+    pub undecided: Vec<Reply>,
     /// Those that a person is asked about.
     pub asked: Vec<AskedCall>,
     /// A line for each call that has no answer. Those that were answered before they ended are logged when they end.
@@ -71,22 +74,28 @@ impl Requests {
 
     fn give_up_request(&mut self, key: u64) -> Option<Cancelled> {
         let (reply, call, was) = match self.entries.remove(&key)? {
-            Entry::Held(held) => (held.reply, Some(Fields::default()), CancelledAs::Undecided),
+            Entry::Held(held) => (held.reply, Some(Facts::default()), CancelledAs::Undecided),
             Entry::Asked(asked) => {
-                let Pending { reply, description, .. } = asked.pending;
-                (reply, Some(description), CancelledAs::Other)
+                let Pending { reply, facts, .. } = asked.pending;
+                (reply, Some(facts), CancelledAs::Other)
             }
             Entry::Subscribed(Subscription { reply, .. }) | Entry::Awaiting { reply, .. } => {
                 (reply, None, CancelledAs::Other)
             }
-            Entry::Reading(reading) => (reading.reply, Some(Fields::default()), CancelledAs::Other),
+            Entry::Reading(reading) => (reading.reply, Some(Facts::default()), CancelledAs::Other),
+            Entry::Deciding { pending, .. } => {
+                self.deciding -= 1;
+                // Its decision is still recorded, and then that it never starts.
+                (pending.reply, Some(pending.facts), CancelledAs::Other)
+            }
             Entry::Queued { pending, work } => {
                 self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
-                (pending.reply, Some(pending.description), CancelledAs::Queued(key))
+                (pending.reply, Some(pending.facts), CancelledAs::Queued(key))
             }
-            Entry::Running { lane, pending, stop } => {
+            Entry::Running { lane, pending, stop, .. } => {
+                pending.facts.give_up();
                 let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
-                (reply, Some(pending.description), CancelledAs::Other)
+                (reply, Some(pending.facts), CancelledAs::Other)
             }
             other @ (Entry::Answered { .. } | Entry::Background { .. }) => {
                 self.entries.insert(key, other);
@@ -102,21 +111,25 @@ impl Requests {
         for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
             lane.waiting.clear();
         }
+        self.deciding = 0;
         for (key, state) in std::mem::take(&mut self.entries) {
-            let nothing = Fields::default();
+            let nothing = Facts::default();
             let of_call = match &state {
-                Entry::Queued { pending, .. } | Entry::Running { pending, .. } => Some(&pending.description),
-                Entry::Asked(asked) => Some(&asked.pending.description),
+                Entry::Deciding { pending, .. } | Entry::Queued { pending, .. } | Entry::Running { pending, .. } => {
+                    Some(&pending.facts)
+                }
+                Entry::Asked(asked) => Some(&asked.pending.facts),
                 Entry::Held(_) | Entry::Reading(_) => Some(&nothing),
                 Entry::Answered { .. } | Entry::Background { .. } => None,
                 Entry::Awaiting { .. } | Entry::Subscribed(_) => None,
             };
-            given_up.unanswered.extend(of_call.zip(state.reply()).map(|(description, reply)| {
-                let line = Fields::of_call(reply.id()).and(description).ours("cancelled", true);
+            given_up.unanswered.extend(of_call.zip(state.reply()).map(|(facts, reply)| {
+                let line = Fields::of_call(reply.id()).and(facts.description()).ours("cancelled", true);
                 line.reason("reason", "the session ended")
             }));
             match state {
-                Entry::Running { lane, pending, stop } => {
+                Entry::Running { lane, pending, stop, .. } => {
+                    pending.facts.give_up();
                     // Dropping the reply notes it as lost.
                     drop(self.stop(key, lane, stop, StopReason::Shutdown, pending.reply));
                 }
@@ -133,6 +146,7 @@ impl Requests {
                     self.entries.insert(key, background);
                 }
                 Entry::Queued { .. } => given_up.queued.push(key),
+                Entry::Deciding { pending, .. } => given_up.undecided.push(pending.reply),
                 Entry::Held(held) => given_up.held.push(*held),
                 Entry::Asked(asked) => given_up.asked.push(*asked),
                 Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Subscribed(_) => {}

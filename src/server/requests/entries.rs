@@ -1,7 +1,6 @@
 //! The entries of the request table, and what can be taken from it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::audit::Received;
 use crate::exec::Stop;
@@ -9,13 +8,14 @@ use crate::jsonrpc::Request;
 use crate::mcp::Revision;
 use crate::server::approval::CallToApprove;
 use crate::server::budget::Charge;
+use crate::server::facts::Facts;
 use crate::server::feedback::Feedback;
 use crate::server::job::Job;
 #[cfg(unix)]
 use crate::server::line_job::LineJob;
-use crate::server::log::Fields;
 use crate::server::replies::Reply;
 use crate::server::shell_runner::ShellTurn;
+use crate::server::tool_call::ToolCall;
 use crate::tools::ReadOutput;
 
 /// A call that has no answer yet.
@@ -23,10 +23,22 @@ use crate::tools::ReadOutput;
 pub(in crate::server) struct Pending {
     /// The right to answer it, and the charge for what it holds.
     pub reply: Reply,
-    /// The fields of its log lines.
-    pub description: Fields,
+    /// The facts about it.
+    pub facts: Facts,
     /// The messages to its client before the answer.
     pub feedback: Box<Feedback>,
+}
+
+/// The request of a call that a thread decides on.
+#[derive(Debug)]
+pub(in crate::server) struct Undecided {
+    /// To be served again, if a person is asked.
+    pub request: Request,
+    pub tool_call: Arc<ToolCall>,
+    /// Whether it is answered when it starts.
+    pub is_background: bool,
+    /// How many sessions had ended when it came.
+    pub sessions: u64,
 }
 
 /// A request to be served, now or after the client has answered what the server asked.
@@ -92,8 +104,8 @@ pub(in crate::server) struct Cancelled {
     /// Its number in the table.
     pub key: u64,
     pub reply: Reply,
-    /// The fields of its log line, if it is a call.
-    pub call: Option<Fields>,
+    /// The facts about it, if it is a call.
+    pub call: Option<Facts>,
     pub was: CancelledAs,
 }
 
@@ -142,16 +154,6 @@ impl Work {
         }
     }
 
-    /// How long it may run.
-    pub(in crate::server) fn timeout(&self) -> Duration {
-        match self {
-            Self::Process(job) => job.limits.timeout,
-            #[cfg(unix)]
-            Self::Line(job) => job.limits.timeout,
-            Self::Shell(turn) => turn.timeout(),
-        }
-    }
-
     /// The revision in which its result must be valid.
     pub(in crate::server) fn revision(&self) -> Revision {
         match self {
@@ -179,12 +181,36 @@ pub(in crate::server) enum LaneName {
 pub(super) enum Entry {
     Held(Box<HeldCall>),
     Asked(Box<AskedCall>),
-    Queued { pending: Pending, work: Work },
-    Running { lane: LaneName, pending: Pending, stop: Option<Stop> },
-    Answered { lane: LaneName, stop: Option<Stop>, _charge: Charge },
-    Background { background: Box<InBackground>, stop: Stop, _charge: Charge },
+    Deciding {
+        pending: Pending,
+        undecided: Box<Undecided>,
+    },
+    Queued {
+        pending: Pending,
+        work: Work,
+    },
+    /// `undecided` if its turn had come before its thread decided on it.
+    Running {
+        lane: LaneName,
+        pending: Pending,
+        stop: Option<Stop>,
+        undecided: Option<Box<Undecided>>,
+    },
+    Answered {
+        lane: LaneName,
+        stop: Option<Stop>,
+        _charge: Charge,
+    },
+    Background {
+        background: Box<InBackground>,
+        stop: Stop,
+        _charge: Charge,
+    },
     Reading(Reading),
-    Awaiting { reply: Reply, task: u64 },
+    Awaiting {
+        reply: Reply,
+        task: u64,
+    },
     Subscribed(Subscription),
 }
 
@@ -206,7 +232,9 @@ impl Entry {
             | Self::Reading(Reading { reply, .. })
             | Self::Awaiting { reply, .. } => Some(reply),
             Self::Asked(asked) => Some(&asked.pending.reply),
-            Self::Queued { pending, .. } | Self::Running { pending, .. } => Some(&pending.reply),
+            Self::Deciding { pending, .. } | Self::Queued { pending, .. } | Self::Running { pending, .. } => {
+                Some(&pending.reply)
+            }
             Self::Background { background, .. } => background.of_task.as_ref(),
             Self::Answered { .. } => None,
         }
@@ -216,7 +244,7 @@ impl Entry {
 /// A call that was answered before it ended.
 #[derive(Debug)]
 pub(super) struct InBackground {
-    pub description: Fields,
+    pub facts: Facts,
     pub feedback: Box<Feedback>,
     /// Whether it runs in the persistent shell, which it keeps busy.
     pub is_of_shell: bool,
@@ -227,7 +255,7 @@ pub(super) struct InBackground {
 /// A call whose command has ended.
 #[derive(Debug)]
 pub(in crate::server) struct Finished {
-    pub description: Fields,
+    pub facts: Facts,
     pub feedback: Box<Feedback>,
     /// The right to answer it, or its task; `None` if it was answered before and is no task.
     pub reply: Option<Reply>,

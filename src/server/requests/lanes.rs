@@ -1,6 +1,8 @@
 //! The calls in the table: they are queued, run when their turn comes, may go on in the background, and finish.
 
-use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Work};
+use std::time::Duration;
+
+use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Undecided, Work};
 use super::{Lane, MOST_QUEUED, Requests};
 use crate::exec::Stop;
 use crate::mcp::Revision;
@@ -18,17 +20,82 @@ impl Requests {
         self.background.running + self.background.waiting.len() < self.background.most_running
     }
 
+    /// Whether so many calls wait for their decision or their turn that no more can.
+    pub(in crate::server) fn are_too_many(&self) -> bool {
+        let queued = self.processes.waiting.len() + self.shell.waiting.len() + self.background.waiting.len();
+        self.deciding + queued >= MOST_QUEUED
+    }
+
     /// Queues the call with this number.
     ///
     /// # Errors
     /// The call, if the queue is full.
     pub(in crate::server) fn queue(&mut self, key: u64, pending: Pending, work: Work) -> Result<(), Box<Pending>> {
-        if self.processes.waiting.len() + self.shell.waiting.len() + self.background.waiting.len() >= MOST_QUEUED {
+        if self.are_too_many() {
             return Err(Box::new(pending));
         }
-        self.lane(work.lane()).waiting.push_back(key);
+        let waiting = &mut self.lane(work.lane()).waiting;
+        // Calls are decided on beside each other, and wait in the order of their arrival.
+        waiting.insert(waiting.partition_point(|before| *before < key), key);
         self.entries.insert(key, Entry::Queued { pending, work });
         Ok(())
+    }
+
+    /// Takes a turn for a call that is not decided yet; whether there is one. None is taken if another call was there before.
+    pub(in crate::server) fn takes_turn(&mut self) -> bool {
+        let lane = &mut self.processes;
+        let is_free = lane.running < lane.most_running && lane.waiting.is_empty() && self.deciding == 0;
+        lane.running += usize::from(is_free);
+        is_free
+    }
+
+    /// Adds a call that a thread decides on, with what ends it if it has taken a turn.
+    pub(in crate::server) fn decide(&mut self, key: u64, pending: Pending, undecided: Undecided, turn: Option<Stop>) {
+        let undecided = Box::new(undecided);
+        let entry = match turn {
+            Some(stop) => {
+                Entry::Running { lane: LaneName::Processes, pending, stop: Some(stop), undecided: Some(undecided) }
+            }
+            None => {
+                self.deciding += 1;
+                Entry::Deciding { pending, undecided }
+            }
+        };
+        self.entries.insert(key, entry);
+    }
+
+    /// Takes a call that a thread has decided on and does not run, and gives back its turn; `None` if it was given up.
+    pub(in crate::server) fn decided(&mut self, key: u64) -> Option<(Pending, Undecided)> {
+        match self.entries.remove(&key)? {
+            Entry::Deciding { pending, undecided } => {
+                self.deciding -= 1;
+                Some((pending, *undecided))
+            }
+            Entry::Running { lane, pending, undecided: Some(undecided), .. } => {
+                self.give_up(lane);
+                Some((pending, *undecided))
+            }
+            Entry::Answered { lane, .. } => {
+                self.give_up(lane);
+                None
+            }
+            other => {
+                self.entries.insert(key, other);
+                None
+            }
+        }
+    }
+
+    /// Whether a call has no decision yet, although its turn has come.
+    pub(in crate::server) fn is_undecided(&self, key: u64) -> bool {
+        let entry = self.entries.get(&key);
+        matches!(entry, Some(Entry::Running { pending, undecided: Some(_), .. }) if !pending.facts.are_known())
+    }
+
+    /// Whether a call is ended at the latest when it would be handed over.
+    pub(in crate::server) fn ends_by_then(&mut self, key: u64, hand_over: Option<Duration>) -> bool {
+        let timeout = self.running(key).and_then(|pending| pending.facts.timeout());
+        timeout.zip(hand_over).is_some_and(|(timeout, after)| timeout <= after)
     }
 
     /// Takes the next call whose turn it is. It counts among the running until [`finish`](Self::finish).
@@ -51,7 +118,7 @@ impl Requests {
 
     /// Notes that the call whose turn it was runs, and that `stop` ends it; `stop` is `None` if it has ended already.
     pub(in crate::server) fn run(&mut self, key: u64, lane: LaneName, pending: Pending, stop: Option<Stop>) {
-        self.entries.insert(key, Entry::Running { lane, pending, stop });
+        self.entries.insert(key, Entry::Running { lane, pending, stop, undecided: None });
     }
 
     /// Notes that the call whose turn it was runs in the background; returns the right to answer it, unless a task keeps the
@@ -63,10 +130,10 @@ impl Requests {
         stop: Stop,
         is_of_shell: bool,
     ) -> Option<Reply> {
-        let Pending { mut reply, description, feedback } = pending;
+        let Pending { mut reply, facts, feedback } = pending;
         let charge = reply.take_charge();
         let (of_task, reply) = if reply.task().is_some() { (Some(reply), None) } else { (None, Some(reply)) };
-        let background = Box::new(InBackground { description, feedback, is_of_shell, of_task });
+        let background = Box::new(InBackground { facts, feedback, is_of_shell, of_task });
         self.entries.insert(key, Entry::Background { background, stop, _charge: charge });
         reply
     }
@@ -82,7 +149,7 @@ impl Requests {
     pub(in crate::server) fn hand_over(&mut self, key: u64) -> Option<Reply> {
         self.can_go_on(key)?;
         let (lane, pending, stop) = match self.entries.remove(&key)? {
-            Entry::Running { lane, pending, stop: Some(stop) } => (lane, pending, stop),
+            Entry::Running { lane, pending, stop: Some(stop), .. } => (lane, pending, stop),
             other => {
                 self.entries.insert(key, other);
                 return None;
@@ -128,21 +195,22 @@ impl Requests {
     /// Takes a call whose command has ended; `None` if nobody wants its result.
     pub(in crate::server) fn finish(&mut self, key: u64) -> Option<Finished> {
         let (lane, finished) = match self.entries.remove(&key)? {
-            Entry::Running { lane, pending: Pending { reply, description, feedback }, .. } => {
-                (lane, Some(Finished { description, feedback, reply: Some(reply), is_background: false }))
+            Entry::Running { lane, pending: Pending { reply, facts, feedback }, .. } => {
+                (lane, Some(Finished { facts, feedback, reply: Some(reply), is_background: false }))
             }
             Entry::Answered { lane, .. } => (lane, None),
             Entry::Background { background, .. } => {
-                let InBackground { description, feedback, is_of_shell, of_task } = *background;
+                let InBackground { facts, feedback, is_of_shell, of_task } = *background;
                 if is_of_shell {
                     self.in_shell = None;
                     self.give_up(LaneName::Shell);
                 }
-                let finished = Finished { description, feedback, reply: of_task, is_background: true };
+                let finished = Finished { facts, feedback, reply: of_task, is_background: true };
                 (LaneName::Background, Some(finished))
             }
             other @ (Entry::Held(_)
             | Entry::Asked(_)
+            | Entry::Deciding { .. }
             | Entry::Queued { .. }
             | Entry::Reading(_)
             | Entry::Awaiting { .. }

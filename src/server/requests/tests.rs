@@ -9,8 +9,8 @@ use crate::exec::{Limits, StopReason, StopSignal, stop};
 use crate::jsonrpc::{Incoming, Message, RequestId};
 use crate::mcp::RequestMeta;
 use crate::mcp::Revision::{self, V2025_06_18};
+use crate::server::facts::Facts;
 use crate::server::feedback::Feedback;
-use crate::server::log::Fields;
 use crate::server::replies::{Called, Destination, Replies};
 use crate::server::session::RequestContext;
 use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
@@ -43,7 +43,7 @@ impl Table {
         };
         let reply = self.reply(id);
         let feedback = Box::new(Feedback::new(reply.id(), "restart", &context));
-        Pending { reply, description: Fields::default(), feedback }
+        Pending { reply, facts: Facts::default(), feedback }
     }
 
     /// Queues a call of the shell with the id; returns its number.

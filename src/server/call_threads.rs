@@ -1,0 +1,284 @@
+//! The calls of commands, each on a thread of its own: it is decided and recorded, and if its turn has come, it runs to its end.
+//! Nobody else waits for it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::approval::CallToApprove;
+use super::auditor::SharedAuditor;
+use super::event::{CallEnded, Event};
+use super::facts::Facts;
+use super::inbox::EventSender;
+use super::job::{Job, RunsWith, run};
+#[cfg(unix)]
+use super::line_job::LineJob;
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::parts::Parts;
+use super::planned::{Deciding, Planned, Stopped};
+use super::requests::Work;
+use super::tool_call::ToolCall;
+use super::workers::{Pool, Workers};
+use crate::exec::{Executor, Spool, Stop, StopSignal, stop};
+use crate::jsonrpc::RequestId;
+use crate::policy::Directories;
+use crate::tools::Call;
+
+/// How many calls are decided on at the same time that have no turn; the others wait.
+const MOST_DECIDING: usize = 48;
+
+/// A call of a command on which nothing is decided yet.
+#[derive(Debug)]
+pub(super) struct UndecidedCall {
+    /// The number of the call, and the id of its request.
+    pub key: u64,
+    pub id: RequestId,
+    pub tool_call: Arc<ToolCall>,
+    pub call: Call,
+    /// The directories with the client's roots; `None` for the operator's own.
+    pub directories: Option<Arc<Directories>>,
+    /// The approvals that hold until the session ends.
+    pub remembered: Vec<Arc<CallToApprove>>,
+    /// The person's approval of this very call.
+    pub approved: Option<Arc<CallToApprove>>,
+    /// Where its thread writes what it finds out, and reads whether the call was given up.
+    pub facts: Facts,
+    /// If its turn has come; else it waits for that once it is decided.
+    pub turn: Option<Turn>,
+}
+
+/// The turn of a call.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// Ends its command.
+    pub stop: StopSignal,
+    /// Where its whole output is kept.
+    pub spool: Option<Arc<Spool>>,
+    /// Whether the client wants to hear that it is allowed.
+    pub tells_allowed: bool,
+}
+
+/// The decision on a call that does not run, or not before its turn.
+#[derive(Debug)]
+pub(super) struct CallDecided {
+    /// The number of the call.
+    pub key: u64,
+    /// The fields of the log lines about the decision.
+    pub described: Fields,
+    /// The call that waits for its turn, or why it does not go on.
+    pub outcome: Result<Planned, Stopped>,
+}
+
+impl CallDecided {
+    /// Whether it was decided that the call runs, or that a person is asked, so that its record needs an end.
+    pub(super) fn would_go_on(&self) -> bool {
+        matches!(self.outcome, Ok(_) | Err(Stopped::Asks(_) | Stopped::NotRun(NotRun::GivenUp)))
+    }
+}
+
+/// The threads of calls, as the loop uses them.
+pub(super) struct CallThreads(Arc<Shared>);
+
+/// Everything that a call needs on its thread.
+struct Shared {
+    parts: Arc<Parts>,
+    audit: SharedAuditor,
+    workers: Arc<Workers>,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// How many without a turn are being decided on, and those that wait for it.
+    deciding: usize,
+    undecided: VecDeque<Box<UndecidedCall>>,
+    /// Those that were decided on and do not run, for the loop.
+    decided: Vec<CallDecided>,
+}
+
+impl CallThreads {
+    pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: SharedAuditor) -> Self {
+        Self(Arc::new(Shared { parts, audit, workers: Workers::new(events), calls: Mutex::default() }))
+    }
+
+    /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by [`take_decided`](Self::take_decided).
+    pub(super) fn decide(&self, call: Box<UndecidedCall>) {
+        if call.turn.is_none() {
+            let mut calls = self.0.calls();
+            if calls.deciding >= MOST_DECIDING {
+                return calls.undecided.push_back(call);
+            }
+            calls.deciding += 1;
+        }
+        self.0.begin(call);
+    }
+
+    /// Takes the calls that were decided on and do not run, or not before their turn.
+    pub(super) fn take_decided(&self) -> Vec<CallDecided> {
+        std::mem::take(&mut self.0.calls().decided)
+    }
+
+    /// Begins a command that was decided on; returns what ends it.
+    ///
+    /// # Errors
+    /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
+    pub(super) fn run(&self, job: Box<Job>) -> Result<Stop, NotRun> {
+        // First, so that nothing runs that can't be ended.
+        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
+        let (pool, executor) = self.0.place_of(&job);
+        self.0.give(&pool, executor, job, signal).map_err(|source| NotRun::NoThread { source })?;
+        Ok(stop)
+    }
+
+    /// Begins a line that was decided on; returns what ends it.
+    ///
+    /// # Errors
+    /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
+    #[cfg(unix)]
+    pub(super) fn run_line(&self, job: Box<LineJob>) -> Result<Stop, NotRun> {
+        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
+        let shared = Arc::clone(&self.0);
+        let work = Box::new(move || Some(Event::Ended(shared.run_line(job, signal))));
+        self.0.workers.give(&Pool::OfCalls, None, work).map_err(|source| NotRun::NoThread { source })?;
+        Ok(stop)
+    }
+}
+
+impl Drop for CallThreads {
+    fn drop(&mut self) {
+        self.0.workers.close();
+    }
+}
+
+impl Shared {
+    /// Gives a call to a thread.
+    fn begin(self: &Arc<Self>, call: Box<UndecidedCall>) {
+        let (key, has_turn, shared) = (call.key, call.turn.is_some(), Arc::clone(self));
+        let work = Box::new(move || shared.call(*call));
+        if let Err(source) = self.workers.give(&Pool::OfCalls, None, work) {
+            self.calls().deciding -= usize::from(!has_turn);
+            let outcome = Err(NotRun::NoThread { source }.into());
+            self.calls().decided.push(CallDecided { key, described: Fields::default(), outcome });
+        }
+    }
+
+    /// Decides on a call, and runs it if its turn has come. Returns the event for the loop; `None` if another thread will tell it.
+    fn call(self: &Arc<Self>, call: UndecidedCall) -> Option<Event> {
+        let UndecidedCall { key, id, tool_call, call, directories, remembered, approved, facts, turn } = call;
+        let mut deciding = Deciding {
+            parts: &self.parts,
+            tool_call: &tool_call,
+            key,
+            id: &id,
+            remembered: &remembered,
+            approved: approved.as_deref(),
+            audit: &self.audit,
+            described: Fields::default(),
+        };
+        // Its paths are counted by themselves.
+        let directories = directories.as_deref().unwrap_or(self.parts.policy.directories()).counting_alone();
+        // A panic ends only the call, and neither the thread nor the server.
+        let decided = catch_unwind(AssertUnwindSafe(|| deciding.process(call, &directories)));
+        let outcome = decided.unwrap_or(Err(Stopped::Panicked));
+        let described = deciding.described;
+        let (planned, turn) = match (outcome, turn) {
+            (Ok(planned), Some(turn)) => (planned, turn),
+            (outcome, turn) => {
+                if turn.is_none() {
+                    self.decide_next();
+                }
+                return Some(self.does_not_run(CallDecided { key, described, outcome }));
+            }
+        };
+        let Planned { work, allowed: (command, rule), known, cost: _ } = planned;
+        facts.set(known);
+        if facts.is_given_up() {
+            let outcome = Err(NotRun::GivenUp.into());
+            return Some(self.does_not_run(CallDecided { key, described, outcome }));
+        }
+        self.audit.lock().begins(key);
+        if turn.tells_allowed {
+            // If the loop is gone, nobody wants to hear it.
+            self.workers.events().send(Event::Allowed { key, command, rule });
+        }
+        let given = match work {
+            Work::Process(mut job) => {
+                job.spool = turn.spool;
+                match self.place_of(&job) {
+                    (Pool::OfCalls, _) => return Some(Event::Ended(self.run_job(*job, None, turn.stop))),
+                    (pool, executor) => self.give(&pool, executor, job, turn.stop),
+                }
+            }
+            #[cfg(unix)]
+            Work::Line(mut job) => {
+                job.spool = turn.spool;
+                return Some(Event::Ended(self.run_line(job, turn.stop)));
+            }
+            // Its calls are decided where its state is known.
+            Work::Shell(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let source = given.err()?;
+        let outcome = Err(NotRun::NoThread { source }.into());
+        Some(self.does_not_run(CallDecided { key, described, outcome }))
+    }
+
+    /// Leaves the decision to the loop.
+    fn does_not_run(&self, decided: CallDecided) -> Event {
+        self.calls().decided.push(decided);
+        Event::Decided
+    }
+
+    /// Goes on with the calls that wait for their decision.
+    fn decide_next(self: &Arc<Self>) {
+        let next = {
+            let mut calls = self.calls();
+            let next = calls.undecided.pop_front();
+            calls.deciding -= usize::from(next.is_none());
+            next
+        };
+        next.into_iter().for_each(|next| self.begin(next));
+    }
+
+    /// The threads that run this command, and their executor if it is not that of all others.
+    fn place_of(&self, job: &Job) -> (Pool, Option<Arc<dyn Executor>>) {
+        let rule = job.command.rule();
+        match rule.and_then(|rule| Some((rule.name.clone(), self.parts.executor.for_rule(rule)?))) {
+            Some((rule, executor)) => (Pool::OfRule(rule), Some(executor)),
+            None if self.parts.confinement.is_on() => (Pool::Confined, Some(Arc::clone(&self.parts.executor))),
+            None => (Pool::OfCalls, None),
+        }
+    }
+
+    /// Lets a thread of the pool run the command.
+    fn give(
+        self: &Arc<Self>,
+        pool: &Pool,
+        executor: Option<Arc<dyn Executor>>,
+        job: Box<Job>,
+        stop: StopSignal,
+    ) -> io::Result<()> {
+        let (shared, of_thread) = (Arc::clone(self), executor.clone());
+        let work = Box::new(move || Some(Event::Ended(shared.run_job(*job, executor, stop))));
+        self.workers.give(pool, of_thread.as_ref(), work)
+    }
+
+    fn run_job(&self, job: Job, executor: Option<Arc<dyn Executor>>, stop: StopSignal) -> CallEnded {
+        run(&self.runs_with(executor), self.workers.events(), job, stop)
+    }
+
+    #[cfg(unix)]
+    fn run_line(&self, job: Box<LineJob>, stop: StopSignal) -> CallEnded {
+        job.run(&self.runs_with(None), (self.workers.events(), &self.audit), stop)
+    }
+
+    fn runs_with(&self, executor: Option<Arc<dyn Executor>>) -> RunsWith {
+        let executor = executor.unwrap_or_else(|| Arc::clone(&self.parts.executor));
+        RunsWith { executor, parts: Arc::clone(&self.parts) }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
