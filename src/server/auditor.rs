@@ -44,8 +44,8 @@ impl<'a> ReceivedLine<'a> {
     }
 }
 
-/// The audit log of a session, for any thread.
-#[derive(Debug, Clone)]
+/// The audit log of a session, for any thread; by default there is none.
+#[derive(Debug, Clone, Default)]
 pub(super) struct SharedAuditor {
     is_on: bool,
     auditor: Arc<Mutex<Auditor>>,

@@ -9,14 +9,20 @@ use std::sync::atomic::Ordering;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::job::{observe_end, report_of};
-use super::observer::{CommandOutcome, Decided};
+use super::auditor::SharedAuditor;
+use super::job::{Job, observe_end, report_of};
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::observer::CommandOutcome;
 use super::parts::Parts;
-use crate::exec::{ExecError, Executor, Invocation, Limits, Output, StopSignal, stop};
+use super::planned::{Deciding, Stopped};
+use super::requests::Work;
+use super::tool_call::ToolCall;
+use crate::exec::{ExecError, Executor, Invocation, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
-use crate::policy::line::ReadLine;
-use crate::policy::{Approved, Refusal, Requested};
-use crate::tools::{ArgumentError, Call, Called, Written, execute_result};
+use crate::policy::Refusal;
+use crate::policy::line::{LineRefusal, Proposed};
+use crate::tools::{ArgumentError, Call, Called, execute_result};
 
 /// Why a call has no result. If a command exits with an error or runs into its deadline, that is a result.
 #[derive(Debug, Error)]
@@ -117,59 +123,59 @@ impl Parts {
             return Err(CallError::UnknownTool { name: tool.to_owned(), known });
         };
         // Without a loop there is no background: the call is answered at its end.
-        let Call { command, only_reads, cwd, input, timeout, is_background: _, is_fed: _ } =
-            match self.toolbox.read(kind, arguments)? {
-                Called::Execute(call) => call,
-                Called::Done(result) => return Ok(result),
-                Called::Shell(_) | Called::Calls(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
-            };
+        let call = match self.toolbox.read(kind, arguments)? {
+            Called::Execute(call) => Call { is_background: false, is_fed: false, ..call },
+            Called::Done(result) => return Ok(result),
+            Called::Shell(_) | Called::Calls(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
+        };
         if self.audit.is_some() {
             return Err(CallError::NotRecorded);
         }
-        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let command = match command {
-            Written::Command(command) => command,
-            Written::Line(text) => match self.policy.read_line(&text) {
-                Ok(ReadLine::Command(command)) if only_reads => {
-                    self.toolbox.check_read_only(&command)?;
-                    Ok(command)
-                }
-                Ok(ReadLine::Command(command)) => Ok(command),
-                #[cfg(unix)]
-                Ok(ReadLine::Line(line)) => {
-                    let cwd = cwd.as_deref();
-                    let called =
-                        line::LineAlone { call, tool, line, text: &text, cwd, input, timeout, only_reads, stop };
-                    return self.run_line(called);
-                }
-                #[cfg(not(unix))]
-                Ok(ReadLine::Line(_)) => return Err(CallError::Exec(ExecError::NoLines)),
-                Err(error) => Err(error),
-            },
+        let key = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut deciding = Deciding {
+            parts: self,
+            tool_call: &ToolCall::without_client(tool),
+            key,
+            id: &key.into(),
+            remembered: &[],
+            approved: None,
+            audit: &SharedAuditor::default(),
+            described: Fields::default(),
         };
-        let requested =
-            Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved: Approved::default() };
-        let decision = self.policy.evaluate(self.policy.directories(), requested);
-        let explanation = &decision.explanation;
-        self.observer.decided(&Decided { call, tool, explanation, refusal: decision.outcome.as_ref().err() });
-        let command = decision.outcome?;
+        match deciding.process(call, self.policy.directories())?.work {
+            Work::Process(job) => self.run_job(*job, stop),
+            #[cfg(unix)]
+            Work::Line(job) => self.run_line(*job, stop),
+            Work::Shell(_) => Err(CallError::NeedsServer { name: tool.to_owned() }),
+        }
+    }
+
+    fn run_job(&self, job: Job, stop: StopSignal) -> Result<CallToolResult, CallError> {
+        let Job { key, command, input, limits, literal_pattern, .. } = job;
         let success = command.success_exit_codes().to_vec();
-        let invocation = Invocation {
-            limits: Limits { timeout: command.timeout(timeout, self.limits.timeout), ..self.limits },
-            command,
-            input: input.map(String::into_bytes),
-            stop,
-            heartbeat: None,
-            spool: None,
-            feed: None,
-            on_start: None,
-        };
-        let own = invocation.command.rule().and_then(|rule| self.executor.for_rule(rule));
-        let report = report_of(&self.report, &**own.as_ref().unwrap_or(&self.executor), invocation.command.rule());
+        let own = command.rule().and_then(|rule| self.executor.for_rule(rule));
+        let report = report_of(&self.report, &**own.as_ref().unwrap_or(&self.executor), command.rule());
+        let invocation =
+            Invocation { command, input, limits, stop, heartbeat: None, spool: None, feed: None, on_start: None };
         let outcome = self.run(invocation, own);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);
-        observe_end(&*self.observer, call, seen);
-        Ok(execute_result(outcome?, decision.explanation.literal_pattern, &success, &report))
+        observe_end(&*self.observer, key, seen);
+        Ok(execute_result(outcome?, literal_pattern, &success, &report))
+    }
+}
+
+impl From<Stopped> for CallError {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::NotRun(NotRun::Arguments(error)) => Self::Arguments(error),
+            Stopped::NotRun(NotRun::Policy(refusal)) => Self::Refused(refusal),
+            Stopped::Asks(asked) => Self::Refused(match asked.proposal {
+                Proposed::Command(proposal) => Refusal::NeedsApproval(proposal),
+                Proposed::Line(proposal) => Refusal::Line(Box::new(LineRefusal::NeedsApproval(proposal))),
+            }),
+            // Nothing is recorded, and nothing else stops a decision.
+            Stopped::NotRun(_) | Stopped::Panicked => Self::NotRecorded,
+        }
     }
 }
 

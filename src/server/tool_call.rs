@@ -1,9 +1,12 @@
 //! The properties of a tool call in addition to its arguments.
 
+use std::sync::Arc;
+
 use super::feedback::Feedback;
 use super::log::Fields;
 use super::session::RequestContext;
 use crate::jsonrpc::RequestId;
+use crate::mcp::{Revision, TraceContext};
 
 /// A tool call without its arguments.
 #[derive(Debug)]
@@ -17,6 +20,19 @@ pub(super) struct ToolCall {
 }
 
 impl ToolCall {
+    /// A call of a program that embeds the tools, of which nobody is told anything.
+    pub(super) fn without_client(tool: &str) -> Self {
+        let context = RequestContext {
+            revision: Revision::V2026_07_28,
+            client_capabilities: Arc::default(),
+            client_info: None,
+            progress_token: None,
+            log_level: None,
+            trace: TraceContext::default(),
+        };
+        Self { tool: tool.to_owned(), context, is_told: false, task: None }
+    }
+
     /// Returns the log's fields for a call with a decision: its number, which the observer also gets, and its words.
     pub(super) fn decided(&self, key: u64, words: &[String]) -> Fields {
         if !self.is_told {
