@@ -59,6 +59,7 @@ impl Server<'_> {
             return self.refuse(reply, error);
         }
         if !context.revision.is_modern() && self.roots.are_awaited() {
+            reply.task().into_iter().for_each(|task| self.tell_if_new(task));
             return self.requests.hold(request, reply, approved);
         }
         let resumed = match context.revision.is_modern() && approved.is_none() {
@@ -218,6 +219,7 @@ impl Server<'_> {
         mut pending: Pending,
         undecided: Undecided,
     ) {
+        pending.reply.task().into_iter().for_each(|task| self.tell_if_new(task));
         let tool_call = Arc::clone(&undecided.tool_call);
         let planned =
             outcome.and_then(|planned| Ok(pending.reply.hold(planned.cost).map(|()| planned).map_err(NotRun::from)?));

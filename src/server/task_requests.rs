@@ -41,7 +41,7 @@ impl Server<'_> {
         match kind {
             Some(ToolKind::Execute(_)) if has_arguments => {
                 let (number, client) = self.tasks.create(reply, revision, ttl.unwrap_or(most), TaskChange::Works);
-                self.tell_of_task(number, client);
+                self.tasks.untold.insert(number, client);
                 Ok(())
             }
             // The call is wrong, which its answer will say.
@@ -68,8 +68,16 @@ impl Server<'_> {
         self.inbox.after(ttl, Deadline::Task(number));
     }
 
+    /// Answers a call that has become a task, once it is decided or anything else has become of it.
+    pub(super) fn tell_if_new(&mut self, number: u64) {
+        if let Some(client) = self.tasks.untold.remove(&number) {
+            self.tell_of_task(number, client);
+        }
+    }
+
     /// Notes a change of a task that goes on, and tells its client.
     pub(super) fn task_changed(&mut self, number: u64, change: TaskChange) {
+        self.tell_if_new(number);
         if self.tasks.change(number, change) {
             self.tell_of_change(number);
         }
@@ -77,6 +85,7 @@ impl Server<'_> {
 
     /// Ends a task, whose call was answered. The `charge` pays for the kept answer.
     pub(super) fn task_ended(&mut self, number: u64, outcome: Outcome, charge: Charge) {
+        self.tell_if_new(number);
         let (is_news, gone) = self.tasks.end(number, outcome, charge);
         gone.into_iter().for_each(|gone| self.inbox.forget(Deadline::Task(gone)));
         if is_news {
@@ -230,6 +239,7 @@ impl Server<'_> {
     /// Forgets all tasks, so that the client of a new session learns nothing about those of the last one.
     pub(super) fn forget_tasks(&mut self) {
         for number in self.tasks.numbers() {
+            self.tell_if_new(number);
             self.inbox.forget(Deadline::Task(number));
             self.forget_task(number);
         }

@@ -94,6 +94,8 @@ impl KeptTask {
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     tasks: BTreeMap<u64, KeptTask>,
+    /// The rights to answer the calls that became tasks when they came, until something has become of them.
+    pub untold: BTreeMap<u64, Reply>,
     last: u64,
 }
 
