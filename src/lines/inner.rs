@@ -27,7 +27,7 @@ impl Simple {
     }
 }
 
-fn dialect(word: &str) -> Option<Dialect> {
+pub(super) fn dialect(word: &str) -> Option<Dialect> {
     let name = ["/bin/", "/usr/bin/"].iter().find_map(|directory| word.strip_prefix(directory)).unwrap_or(word);
     match name {
         "bash" | "zsh" => Some(Dialect::Bash),

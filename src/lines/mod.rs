@@ -36,6 +36,7 @@ mod expand;
 mod glob;
 mod inner;
 mod namesakes;
+mod plain;
 mod quoting;
 mod reader;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use builtin::{Builtin, BuiltinError};
 pub use expand::ExpandError;
 pub use glob::{Directories, MOST_NAMES, MOST_STEPS, Outside};
 pub use inner::Shell;
+pub use plain::plain_words;
 pub(crate) use reader::is_never_set;
 pub use tree::{
     AndOr, Assignment, Command, Connector, Group, Line, Mode, Pipeline, Redirection, Simple, Stage, Stream,

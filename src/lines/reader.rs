@@ -15,7 +15,7 @@ use super::word::{Value, Word, split_name};
 type Result<T> = std::result::Result<T, Unreadable>;
 
 /// Words that begin something else than a command, where they are written without quotes.
-const RESERVED: &[&str] = &[
+pub(super) const RESERVED: &[&str] = &[
     "!", "{", "}", "[[", "]]", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case",
     "esac", "select", "function", "time", "coproc",
 ];

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use allowexec::exec::{Captured, End, Output};
 use allowexec::jsonrpc::{Incoming, encode};
+use allowexec::lines::plain_words;
 use allowexec::mcp::Revision;
 use allowexec::policy::rules::{PolicyText, Rules, profile_names};
 use allowexec::policy::{AllowList, CommandLine, Directories, DirectorySettings, Policy, Programs, SearchPath};
@@ -26,9 +27,10 @@ use allowexec::tools::{ReportSettings, execute_result};
 
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
 
-const BOUNDS: [(&str, u64); 6] = [
+const BOUNDS: [(&str, u64); 7] = [
     ("parse", 60_000),
     ("split", 80_000),
+    ("plain line", 36_000),
     ("decide", 40_000),
     ("rules", 255_000),
     ("encode", 700_000),
@@ -73,6 +75,8 @@ fn work(part: &str, count: usize) {
     match part {
         "parse" => repeat(count, || Incoming::parse(black_box(REQUEST)).is_ok()),
         "split" => repeat(count, || CommandLine::parse(black_box("grep -rn 'two words' src --include=*.rs")).is_ok()),
+        // With `--lines`; as many as without, or the reader of lines was asked.
+        "plain line" => repeat(count, || plain_words(black_box("grep -rn 'two words' src --include=x.rs")).is_some()),
         "decide" => {
             let settings = DirectorySettings { server: PathBuf::from("/"), ..DirectorySettings::default() };
             let programs = Programs::new(SearchPath::new(None), Path::new("/").to_owned());
