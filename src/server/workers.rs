@@ -9,6 +9,9 @@ use super::event::Event;
 use super::inbox::EventSender;
 use crate::exec::{Executor, is_worn, own_children};
 
+/// How many threads that can take each other's place are kept while they have nothing to do.
+const MOST_IDLE: usize = 16;
+
 /// Threads that can take each other's place. A confined thread stays confined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Pool {
@@ -99,10 +102,12 @@ impl Workers {
     /// Notes that a thread has nothing to do; whether it is to wait for work.
     fn rests(&self, pool: &Pool, thread: Sender<Assignment>) -> bool {
         let mut idle = self.idle();
-        if !idle.is_closed {
+        let others = idle.threads.get(pool).map_or(0, Vec::len);
+        let rests = !idle.is_closed && others < MOST_IDLE;
+        if rests {
             idle.threads.entry(pool.clone()).or_default().push(thread);
         }
-        !idle.is_closed
+        rests
     }
 
     /// Lets the threads end when they have nothing to do.
