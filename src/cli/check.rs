@@ -19,7 +19,7 @@ pub(super) fn run(
     with_input: bool,
     json: bool,
 ) -> Result<Outcome, CliError> {
-    let parts = Parts::new(config);
+    let parts = Parts::to_decide(config);
     if let [text] = command.as_slice() {
         if let Some(decision) = parts.examine_line(text, directory, with_input) {
             return plan::run(&decision, config, json);

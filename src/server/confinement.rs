@@ -54,13 +54,14 @@ pub struct Confinement {
 
 impl Confinement {
     /// Returns the confinement; the executor's sandbox, which is `None` with the level `off`; and how commands run
-    /// whose rules have a sandbox or limits of their own.
+    /// whose rules have a sandbox or limits of their own. If nothing `runs`, programs are not opened and there is no temporary directory.
     pub(super) fn new(
         config: &Config,
         allow: &AllowList,
         directories: &Directories,
         (programs, paths): (&Programs, &CommandPaths),
         limits: &Limited,
+        runs: bool,
     ) -> (Self, Option<Arc<Sandbox>>, HashMap<String, RuleExecution>) {
         let level = config.sandbox.value;
         let is_rule_confined =
@@ -78,15 +79,16 @@ impl Confinement {
         let add = |executed: &mut Executed, program: &Path| {
             executed.add(&config.surroundings.directory.join(program), paths, &opened.writable);
         };
+        let found = |name: &str| if runs { found(allow, programs, name) } else { None };
         let mut executed = Executed::default();
-        for program in allow.names().iter().filter_map(|name| found(allow, programs, name)) {
+        for program in allow.names().iter().filter_map(|name| found(name)) {
             add(&mut executed, &program);
         }
         for (path, walked) in &opened.exec {
             executed.add_walked(path, walked, paths, &opened.writable);
         }
         // What sets the limits, or enters the network of a call, runs within the sandbox already, as the commands that it becomes.
-        let launcher = std::env::current_exe().ok();
+        let launcher = std::env::current_exe().ok().filter(|_| runs);
         let has_limits = |rule: RuleHead<'_>| *rule.limits != LimitsRule::default();
         let makes_limits = !config.resource_limits().is_none() || allow.rules().heads().any(has_limits);
         let makes_network = network == Network::Loopback;
@@ -109,7 +111,7 @@ impl Confinement {
             !rule.sandbox.writes_nothing() && level_of(rule.sandbox, level).is_some_and(|level| level > Level::Off)
         };
         let uses_temporary = level > Level::Off || allow.rules().heads().any(writes);
-        let temporary = (uses_temporary && enforcement.is_ok()).then(|| temporary(config, &opened));
+        let temporary = (runs && uses_temporary && enforcement.is_ok()).then(|| temporary(config, &opened));
         if let Some(Ok(temporary)) = &temporary {
             warnings.extend(moved(config, temporary));
         }
@@ -147,7 +149,7 @@ impl Confinement {
             }
             if rule.sandbox.exec_own {
                 (settings.programs, settings.exec) = (Executed::default(), Vec::new());
-                if let Some(program) = found(allow, programs, rule.name) {
+                if let Some(program) = found(rule.name) {
                     add(&mut settings.programs, &program);
                 }
             }
@@ -186,7 +188,7 @@ impl Confinement {
             let Some(sandbox) = execution.sandbox.as_ref().filter(|sandbox| sandbox.level() > Level::Off) else {
                 continue;
             };
-            let Some(program) = found(allow, programs, name) else { continue };
+            let Some(program) = found(name) else { continue };
             let program = config.surroundings.directory.join(program);
             let real = crate::files::canonicalize(&program).unwrap_or_else(|_| program.clone());
             let names_it = |warning: &String| {

@@ -96,6 +96,15 @@ pub(crate) const NOTHING_ALLOWED: &str = "no command is allowed: name some with 
 impl Parts {
     /// Makes the parts.
     pub fn new(config: &Config) -> Self {
+        Self::made(config, true)
+    }
+
+    /// Makes parts that decide and run nothing, so that the programs of sandboxes need not be opened.
+    pub(crate) fn to_decide(config: &Config) -> Self {
+        Self::made(config, false)
+    }
+
+    fn made(config: &Config, runs: bool) -> Self {
         let search_path =
             SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
         let allow = config.allow_list();
@@ -113,7 +122,7 @@ impl Parts {
         let unset_for_rules = configured::unset_for_rules(config, &allow);
         let paths = configured::command_paths(&environment, &allow);
         let (mut confinement, sandbox, rules) =
-            Confinement::new(config, &allow, &directories, (&programs, &paths), &launcher);
+            Confinement::new(config, &allow, &directories, (&programs, &paths), &launcher, runs);
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
             which: config.tools.value,

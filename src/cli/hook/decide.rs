@@ -44,7 +44,7 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
     let own = own.and_then(|rewriting| rewriting.line_of(&event.line));
     let is_own = own.is_some();
     let line = own.unwrap_or_else(|| event.line.clone());
-    let mut parts = Parts::new(&config);
+    let mut parts = Parts::to_decide(&config);
     parts.check_start().map_err(|error| error.to_string())?;
     let decided = parts.decide_for_agent(&line, directory)?;
     let verdict = match &decided.verdict {
