@@ -402,6 +402,28 @@ fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
     assert!(text.contains("0 refused calls") && !text.contains("commands:"), "{text}");
 }
 
+/// As its comment says, the suggestion stands in the place of the profile.
+#[test]
+fn what_is_suggested_beside_a_profile_allows_the_command_and_takes_nothing_away() {
+    let place = place();
+    for (profile, refused, others) in [
+        ("git-commit", "git commit --trailer 'a b'", &["git add -A", "git commit -m x", "git log -n 5"][..]),
+        ("git-commit", "git push origin main", &["git add -A", "git status"]),
+        ("rust-develop", "cargo test --nope", &["cargo run", "cargo build"]),
+        ("rust-develop", "cargo fmt --nope", &["cargo run", "cargo fmt"]),
+        ("git-readonly", "git log --max-count 500000", &["git log -n 5", "git log -n 500000", "git log --max-count=5"]),
+    ] {
+        assert_eq!(run(&place, &["check", "--profile", profile, "--", refused]).0, 1, "{profile}: {refused}");
+        let (status, text) = run(&place, &["policy", "suggest", "--profile", profile, "--", refused]);
+        assert_eq!(status, 0, "{text}");
+        place.write("s.yaml", &text);
+        for command in others.iter().chain([&refused]) {
+            let (status, said) = run(&place, &["check", "--policy", "s.yaml", "--", command]);
+            assert_eq!(status, 0, "{profile}, {refused}: {command}: {said}\n{text}");
+        }
+    }
+}
+
 #[test]
 fn import_prints_a_policy_that_loads_and_what_it_left_out() {
     let place = place();

@@ -1,5 +1,7 @@
 //! The output of `check` for a line of several commands: each command with its rule, each `cd`, each redirection.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
@@ -71,6 +73,7 @@ fn to_json(part: &PartDecision, config: &Config) -> Value {
         "decision": decision,
         "reason": reason,
         "words": explanation.words,
+        "variables": part.variables.iter().cloned().collect::<BTreeMap<_, _>>(),
         "rule": rule(part, config),
         "program": explanation.program.as_ref().map(|path| path.display().to_string()),
         "directory": explanation.directory.as_ref().map(|path| path.display().to_string()),
@@ -80,10 +83,12 @@ fn to_json(part: &PartDecision, config: &Config) -> Value {
 fn to_text(part: &PartDecision, config: &Config) -> String {
     let (decision, reason) = decided(&part.outcome);
     let words: Vec<String> = part.explanation.words.iter().map(|word| format!("{word:?}")).collect();
+    let variables: Vec<String> = part.variables.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
     let head = format!("{} {}: {decision}", kind(part.kind), part.number);
     let lines = [
         ("reason", reason.map(str::to_owned)),
         ("words", Some(words.join(" "))),
+        ("variables", Some(variables.join(" ")).filter(|variables| !variables.is_empty())),
         ("rule", rule(part, config)),
         ("program", part.explanation.program.as_ref().map(|path| path.display().to_string())),
     ];

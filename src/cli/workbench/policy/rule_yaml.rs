@@ -128,7 +128,10 @@ fn new_options(seen: &Seen, known: Option<&Level>) -> SeenOptions {
             None => !old.contains(value),
         };
         if rule.is_none() || values.iter().any(is_new) {
-            new.insert(spelling.clone(), (values.iter().cloned().chain(old).collect(), *place));
+            // The description of an option is replaced with all of its spellings.
+            let spellings = rule.map_or_else(|| spelling.clone(), |rule| rule.spellings.join(", "));
+            let (all, _) = new.entry(spellings).or_insert_with(|| (old.into_iter().collect(), *place));
+            all.extend(values.iter().cloned());
         }
     }
     new

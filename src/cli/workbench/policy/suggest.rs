@@ -146,11 +146,13 @@ fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<Strin
             continue;
         }
         let mut tree = Seen::default();
-        let rule = known.get(name).map(|rule| &**rule);
+        // A command of a profile in use is described by that one, which may extend another.
+        let profile = profile_of(in_use, name);
+        let rule = if profile.is_some() { in_use.get(name) } else { known.get(name) }.map(|rule| &**rule);
         for words in &calls {
             tree.add(words.get(1..).unwrap_or_default(), rule.map(|rule| &rule.level));
         }
-        let ways: &[Printed] = match profile_of(in_use, name) {
+        let ways: &[Printed] = match profile {
             Some(_) => &[Printed::NewOptions, Printed::NewForm],
             None => &[Printed::All],
         };
