@@ -1,6 +1,6 @@
 //! The questions that a person has not answered yet, and what was approved until the session ends.
 //!
-//! A waiting call is an entry of the request table: it occupies no worker, and its timeout does not run. If the question
+//! A waiting call is an entry of the request table: it occupies no thread, and its timeout does not run. If the question
 //! is part of a result, nothing waits here, and [`outgoing`](super::outgoing) keeps what it was about.
 
 use std::collections::{HashSet, VecDeque};

@@ -112,12 +112,13 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
     // A failure after the last refusal is the one that ended the command.
     let failure = lines.iter().rposition(|line| line.fails_to_connect()).filter(|_| !has_network);
     if failure.is_some_and(|failure| denied.last().is_none_or(|last| *last < failure)) {
-        return Some(sentence(of_network(surroundings.network())));
+        return Some(sentence(of_network(surroundings.network(), false)));
     }
     let denials: Vec<Denial<'_>> = denied.iter().map(|&place| Denial::of(&lines, place, surroundings)).collect();
     let (of_network_itself, denials): (Vec<_>, Vec<_>) = denials.into_iter().partition(|denial| denial.is_of_network);
     if !of_network_itself.is_empty() && !has_network {
-        return Some(sentence(of_network(surroundings.network())));
+        let listens = denied.iter().filter_map(|place| lines.get(*place)).any(|line| said::is_listening(line.0));
+        return Some(sentence(of_network(surroundings.network(), listens)));
     }
     // The error's own line names what was refused better than those around it.
     let named = denials.iter().filter(|denial| denial.path.is_some());
@@ -253,8 +254,15 @@ fn without_file(line: Line<'_>) -> String {
 /// The setting that gives the commands of a rule back what the rule takes from them.
 const OF_RULE: &str = "`write: full` to the `sandbox` of its rule";
 
-fn of_network(network: NetworkGrant) -> &'static str {
+/// The setting that gives a network. A command that only listens may do with a loopback of its own.
+fn of_network(network: NetworkGrant, listens: bool) -> &'static str {
     match network {
+        NetworkGrant::None | NetworkGrant::OfServer { has_ports: false } if listens => {
+            "`--network loopback`, or `--network full` for other machines"
+        }
+        NetworkGrant::OfRule { has_ports: false } if listens => {
+            "`network: loopback`, or `network: full` for other machines, to the `sandbox` of its rule"
+        }
         NetworkGrant::None | NetworkGrant::OfServer { has_ports: false } => "`--network full`",
         NetworkGrant::OfServer { has_ports: true } => "its port to `--network`, or `--network full`",
         NetworkGrant::OfRule { has_ports: false } => "`network: full` to the `sandbox` of its rule",

@@ -158,6 +158,12 @@ pub(super) fn is_of_network(line: &str) -> bool {
         || line.contains("/dev/udp/")
 }
 
+/// Whether what was refused is to wait for connections.
+pub(super) fn is_listening(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    line.split(|character: char| !character.is_ascii_alphabetic()).any(|word| word == "listen" || word == "bind")
+}
+
 pub(super) fn is_write(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     [

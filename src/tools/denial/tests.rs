@@ -47,6 +47,7 @@ fn check(fake: Fake, output: &str, grant: Option<&str>) {
 
 const ANY: &str = "`--read`, `--write` or `--exec` of the path that is needed";
 const NETWORK: &str = "`--network full`";
+const LISTENING: &str = "`--network loopback`, or `--network full` for other machines";
 
 /// The errors of real tools in a sandbox, without the lines in between that say nothing, and the grant that helps.
 const FAILURES: &[(&str, Option<&str>)] = &[
@@ -126,7 +127,7 @@ npm error Your cache folder contains root-owned files"#,
     at Object.<anonymous> (/srv/project/l.js:1:32)
   code: 'EACCES',
   syscall: 'listen',"#,
-        Some(NETWORK),
+        Some(LISTENING),
     ),
     (
         r#"node:fs:2380
@@ -251,7 +252,7 @@ E       PermissionError: [Errno 13] Permission denied
     ),
     (
         r#"/usr/lib/ruby/3.1.0/socket.rb:201:in `bind': Permission denied - bind(2) for 127.0.0.1:3000 (Errno::EACCES)"#,
-        Some(NETWORK),
+        Some(LISTENING),
     ),
     (
         r#"/usr/lib/ruby/3.1.0/fileutils.rb:243:in `mkdir': Permission denied @ dir_s_mkdir - /srv/new (Errno::EACCES)"#,
@@ -275,7 +276,7 @@ Caused by:
         Some("`--write /srv/p/Cargo.lock`"),
     ),
     (r#"open /root/.config/go/telemetry/new: permission denied"#, Some("`--write /root/.config/go/telemetry/new`")),
-    (r#"listen tcp 127.0.0.1:8080: socket: operation not permitted"#, Some(NETWORK)),
+    (r#"listen tcp 127.0.0.1:8080: socket: operation not permitted"#, Some(LISTENING)),
     (r#"cat: socket.txt: Permission denied"#, Some(ANY)),
     (r#"socket: Operation not permitted"#, Some(NETWORK)),
     (r#"cat: /srv/x: No such file or directory"#, None),
@@ -299,7 +300,7 @@ fn what_is_granted_already_is_never_named() {
     for (output, grant) in FAILURES {
         let said = hint_of(output, &online).unwrap_or_default();
         assert!(!said.contains("--network"), "{output}\n{said}");
-        if !grant.is_some_and(|grant| grant == NETWORK) {
+        if !grant.is_some_and(|grant| grant == NETWORK || grant == LISTENING) {
             check(online, output, *grant);
         }
     }
@@ -317,7 +318,8 @@ fn a_rule_that_takes_something_is_named() {
     let rule = Fake { network: NetworkGrant::OfRule { has_ports: false }, writes_nothing: true };
     let network = Some("`network: full` to the `sandbox` of its rule");
     check(rule, "curl: (6) Could not resolve host: example.com", network);
-    check(rule, "Error: listen EACCES: permission denied 0.0.0.0:3000", network);
+    let listening = Some("`network: loopback`, or `network: full` for other machines, to the `sandbox` of its rule");
+    check(rule, "Error: listen EACCES: permission denied 0.0.0.0:3000", listening);
     let ports = Fake { network: NetworkGrant::OfServer { has_ports: true }, ..STRICT };
     check(
         ports,
