@@ -139,7 +139,7 @@ impl Server<'_> {
         directories: Option<Arc<Directories>>,
     ) {
         if self.requests.are_too_many() {
-            return self.not_queued(&undecided.tool_call, &(key, Fields::default()), pending.reply, &NotRun::QueueFull);
+            return self.undecided(&undecided.tool_call, None, pending.reply, &NotRun::QueueFull);
         }
         // What runs in the background is answered at its turn, and so after its decision.
         let (stop, turn) = if call.is_background { None } else { self.take_turn(key, &pending) }.unzip();

@@ -114,6 +114,7 @@ impl Server<'_> {
         }
         self.leftovers.held().for_each(|ended| self.audit.lock().ended(ended));
         self.hear_ends(LATE_ENDS, Auditor::waits_for_ends);
+        self.end_decided();
         self.audit.lock().lose_ends();
         self.audit.lock().end();
         self.tell_of_audit();
@@ -130,6 +131,12 @@ impl Server<'_> {
         }
     }
 
+    /// Records that the calls never start that threads have decided on meanwhile.
+    fn end_decided(&mut self) {
+        let decided = self.calls.take_decided().into_iter().filter(CallDecided::would_go_on);
+        decided.for_each(|decided| self.audit.lock().not_started(decided.key, None));
+    }
+
     /// Records the ends of calls that come too late to be served, within this time, and as long as they are waited for.
     fn hear_ends(&mut self, within: Duration, are_waited_for: impl Fn(&Auditor) -> bool) {
         self.inbox.forget(Deadline::Ended);
@@ -139,10 +146,7 @@ impl Server<'_> {
                 Some(Event::Started { key, part, started }) => self.audit.lock().started(key, part, &started),
                 Some(Event::PartEnded { key, part, end }) => self.audit.lock().record(|| part_ended(key, part, end)),
                 Some(Event::Ended(ended)) => self.audit.lock().ended(&ended),
-                Some(Event::Decided) => {
-                    let decided = self.calls.take_decided().into_iter().filter(CallDecided::would_go_on);
-                    decided.for_each(|decided| self.audit.lock().not_started(decided.key, None));
-                }
+                Some(Event::Decided) => self.end_decided(),
                 Some(Event::Deadline(Deadline::Ended)) | None => break,
                 Some(_) => {}
             }

@@ -7,6 +7,7 @@
 //! | deciding | its decision, on a thread | its turn, a question, or its refusal |
 //! | queued | its turn | its turn, which runs it or answers it |
 //! | running | the end of its command | the answer |
+//! | unwanted | its decision; it was cancelled and never starts | that decision |
 //! | answered | the end of its command; nobody waits for the result any more | that end |
 //! | background | the end of its command; it was answered, and can be asked about | that end |
 //! | reading | the output of another call | its answer |

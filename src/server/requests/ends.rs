@@ -83,10 +83,10 @@ impl Requests {
                 (reply, None, CancelledAs::Other)
             }
             Entry::Reading(reading) => (reading.reply, Some(Facts::default()), CancelledAs::Other),
-            Entry::Deciding { pending, .. } => {
-                self.deciding -= 1;
-                // Its decision is still recorded, and then that it never starts.
-                (pending.reply, Some(pending.facts), CancelledAs::Other)
+            Entry::Deciding { pending: Pending { mut reply, facts, .. }, .. } => {
+                // What the call brought stays charged until its thread has decided, and that it never starts is recorded then.
+                self.entries.insert(key, Entry::Unwanted { _charge: reply.take_charge() });
+                (reply, Some(facts), CancelledAs::Other)
             }
             Entry::Queued { pending, work } => {
                 self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
@@ -97,7 +97,7 @@ impl Requests {
                 let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
                 (reply, Some(pending.facts), CancelledAs::Other)
             }
-            other @ (Entry::Answered { .. } | Entry::Background { .. }) => {
+            other @ (Entry::Answered { .. } | Entry::Unwanted { .. } | Entry::Background { .. }) => {
                 self.entries.insert(key, other);
                 return None;
             }
@@ -120,7 +120,7 @@ impl Requests {
                 }
                 Entry::Asked(asked) => Some(&asked.pending.facts),
                 Entry::Held(_) | Entry::Reading(_) => Some(&nothing),
-                Entry::Answered { .. } | Entry::Background { .. } => None,
+                Entry::Answered { .. } | Entry::Unwanted { .. } | Entry::Background { .. } => None,
                 Entry::Awaiting { .. } | Entry::Subscribed(_) => None,
             };
             given_up.unanswered.extend(of_call.zip(state.reply()).map(|(facts, reply)| {
@@ -149,7 +149,7 @@ impl Requests {
                 Entry::Deciding { pending, .. } => given_up.undecided.push(pending.reply),
                 Entry::Held(held) => given_up.held.push(*held),
                 Entry::Asked(asked) => given_up.asked.push(*asked),
-                Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Subscribed(_) => {}
+                Entry::Unwanted { .. } | Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Subscribed(_) => {}
             }
         }
         given_up

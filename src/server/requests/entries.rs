@@ -201,6 +201,10 @@ pub(super) enum Entry {
         stop: Option<Stop>,
         _charge: Charge,
     },
+    /// A call without a turn that was cancelled, while its thread still decides on it.
+    Unwanted {
+        _charge: Charge,
+    },
     Background {
         background: Box<InBackground>,
         stop: Stop,
@@ -236,7 +240,7 @@ impl Entry {
                 Some(&pending.reply)
             }
             Self::Background { background, .. } => background.of_task.as_ref(),
-            Self::Answered { .. } => None,
+            Self::Answered { .. } | Self::Unwanted { .. } => None,
         }
     }
 }

@@ -79,6 +79,10 @@ impl Requests {
                 self.give_up(lane);
                 None
             }
+            Entry::Unwanted { .. } => {
+                self.deciding -= 1;
+                None
+            }
             other => {
                 self.entries.insert(key, other);
                 None
@@ -211,6 +215,7 @@ impl Requests {
             other @ (Entry::Held(_)
             | Entry::Asked(_)
             | Entry::Deciding { .. }
+            | Entry::Unwanted { .. }
             | Entry::Queued { .. }
             | Entry::Reading(_)
             | Entry::Awaiting { .. }

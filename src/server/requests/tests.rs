@@ -9,11 +9,13 @@ use crate::exec::{Limits, StopReason, StopSignal, stop};
 use crate::jsonrpc::{Incoming, Message, RequestId};
 use crate::mcp::RequestMeta;
 use crate::mcp::Revision::{self, V2025_06_18};
+use crate::server::budget::{MOST_HELD, OverBudget};
 use crate::server::facts::Facts;
 use crate::server::feedback::Feedback;
 use crate::server::replies::{Called, Destination, Replies};
 use crate::server::session::RequestContext;
 use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
+use crate::server::tool_call::ToolCall;
 use crate::tools::shell::ShellCommandFacts;
 
 struct Table {
@@ -146,6 +148,23 @@ fn all_requests_of_an_id_are_cancelled() {
     table.queue(7).unwrap();
     assert_eq!(table.cancel(7), 3);
     assert!(table.requests.finish(key).is_none() && table.requests.is_empty());
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_it_is_decided_on_stays_charged_until_then() {
+    let mut table = Table::new();
+    let mut pending = table.pending(1);
+    assert_eq!(pending.reply.hold(MOST_HELD), Ok(()));
+    let tool_call = Arc::new(ToolCall::without_client("restart"));
+    let undecided = Undecided { request: request(1), tool_call, is_background: false, sessions: 0 };
+    table.requests.decide(7, pending, undecided, None);
+    assert!(!table.requests.is_empty());
+    assert_eq!((table.cancel(1), table.cancel(1)), (1, 0));
+    assert!(table.requests.is_empty(), "nobody waits for it");
+    assert_eq!(table.reply(2).hold(1), Err(OverBudget));
+    assert!(table.requests.decided(7).is_none());
+    assert_eq!(table.reply(3).hold(1), Ok(()));
+    assert!(table.requests.takes_turn(), "no other call was there before");
 }
 
 #[test]
