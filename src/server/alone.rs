@@ -182,7 +182,7 @@ impl Parts {
         let requested = Requested { command, cwd: Some(directory), has_input: false, approved };
         let decision = self.policy.evaluate(self.policy.directories(), requested);
         let (explanation, outcome) = (decision.explanation, decision.outcome);
-        let recorded = auditor.lock().decided(|| {
+        let recorded = auditor.lock().decided(None, || {
             let argv = match &outcome {
                 Ok(command) => Some(command.words()),
                 Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),

@@ -235,7 +235,7 @@ impl Server<'_> {
         }
         self.questions.is_closed |= which == SessionEnd::Client;
         self.questions.is_input_over |= which == SessionEnd::Input;
-        self.questions.sessions += 1;
+        self.questions.sessions += u64::from(which == SessionEnd::Handshake);
     }
 
     /// Handles a question to which no person's answer will come, for example since nobody answered it in time.

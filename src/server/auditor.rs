@@ -151,11 +151,17 @@ impl Auditor {
         self.is_over = true;
     }
 
-    /// Records that a call was decided on, before it runs.
+    /// Records that a call of this client was decided on, before it runs.
     ///
     /// # Errors
     /// [`NotRun::NotRecorded`].
-    pub(super) fn decided(&mut self, made: impl FnOnce() -> Decided) -> Result<(), NotRun> {
+    pub(super) fn decided(
+        &mut self,
+        client: Option<&Arc<Implementation>>,
+        made: impl FnOnce() -> Decided,
+    ) -> Result<(), NotRun> {
+        // Others may have sent requests while it was decided on.
+        self.hears(client);
         if self.is_on() { self.decided_parts(vec![made()]) } else { Ok(()) }
     }
 

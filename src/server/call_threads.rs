@@ -72,9 +72,13 @@ pub(super) struct CallDecided {
 }
 
 impl CallDecided {
-    /// Whether it was decided that the call runs, or that a person is asked, so that its record needs an end.
-    pub(super) fn would_go_on(&self) -> bool {
-        matches!(self.outcome, Ok(_) | Err(Stopped::Asks(_) | Stopped::NotRun(NotRun::GivenUp)))
+    /// Whether its record needs an end, since it does not say itself that the call is refused.
+    pub(super) fn needs_end(&self) -> bool {
+        match &self.outcome {
+            Ok(_) | Err(Stopped::Asks(_)) => true,
+            Err(Stopped::NotRun(why)) => !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }),
+            Err(Stopped::Panicked) => false,
+        }
     }
 }
 

@@ -199,13 +199,13 @@ impl Server<'_> {
     /// Goes on with the calls that threads have decided on and do not run.
     pub(super) fn calls_decided(&mut self) {
         for decided in self.calls.take_decided() {
-            let would_go_on = decided.would_go_on();
+            let needs_end = decided.needs_end();
             let CallDecided { key, described, outcome } = decided;
             self.give_back_turn(key);
             match self.requests.decided(key) {
                 Some((pending, undecided)) => self.goes_on((key, described), outcome, pending, undecided),
                 // It was cancelled in the meantime.
-                None if would_go_on => self.audit.lock().not_started(key, None),
+                None if needs_end => self.audit.lock().not_started(key, None),
                 None => {}
             }
         }
@@ -221,9 +221,14 @@ impl Server<'_> {
     ) {
         pending.reply.task().into_iter().for_each(|task| self.tell_if_new(task));
         let tool_call = Arc::clone(&undecided.tool_call);
+        let is_old = undecided.sessions != self.questions.sessions;
         let planned =
             outcome.and_then(|planned| Ok(pending.reply.hold(planned.cost).map(|()| planned).map_err(NotRun::from)?));
         match planned {
+            // The client of the new session learns nothing of the calls of the old one.
+            Ok(_) if is_old && undecided.is_background => {
+                self.not_queued(&tool_call, &decided, pending.reply, &NotRun::GivenUp);
+            }
             Ok(planned) => {
                 match self.requests.has_no_room_for(&planned.work).map(|most| NotRun::BackgroundFull { most }) {
                     Some(why) => self.not_queued(&tool_call, &decided, pending.reply, &why),
@@ -232,9 +237,7 @@ impl Server<'_> {
             }
             Err(Stopped::NotRun(why)) => self.not_queued(&tool_call, &decided, pending.reply, &why),
             // A question of an old session must not approve anything in the new one.
-            Err(Stopped::Asks(asked))
-                if undecided.sessions != self.questions.sessions && !self.questions.is_input_over =>
-            {
+            Err(Stopped::Asks(asked)) if is_old => {
                 let why = NotRun::Unanswered { sentence: asked.proposal.to_string() };
                 self.not_queued(&tool_call, &decided, pending.reply, &why);
             }

@@ -133,7 +133,7 @@ impl Server<'_> {
 
     /// Records that the calls never start that threads have decided on meanwhile.
     fn end_decided(&mut self) {
-        let decided = self.calls.take_decided().into_iter().filter(CallDecided::would_go_on);
+        let decided = self.calls.take_decided().into_iter().filter(CallDecided::needs_end);
         decided.for_each(|decided| self.audit.lock().not_started(decided.key, None));
     }
 

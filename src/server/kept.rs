@@ -103,8 +103,10 @@ impl KeptCalls {
 
     /// Removes a call that did not start after all, or that is to be forgotten.
     pub(super) fn forget(&mut self, key: u64) {
-        let has_ended = self.calls.remove(&key).is_some_and(|call| !call.state.is_running());
-        self.ended -= usize::from(has_ended);
+        let Some(call) = self.calls.remove(&key) else { return };
+        self.ended -= usize::from(!call.state.is_running());
+        // Whoever waits for its output waits in vain.
+        self.news.note();
     }
 
     /// Forgets all calls, so that the client of a new session learns nothing about those of the last one.

@@ -26,6 +26,7 @@ use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
+use crate::mcp::Implementation;
 #[cfg(not(unix))]
 use crate::policy::CommandLineError;
 use crate::policy::line::{Proposed, ReadLine};
@@ -199,6 +200,11 @@ impl Deciding<'_> {
         self.approved.filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal)
     }
 
+    /// The client that sent the call, as it names itself.
+    fn client(&self) -> Option<&Arc<Implementation>> {
+        self.tool_call.context.client_info.as_ref()
+    }
+
     /// Tells the observer, the log and the audit log of a decision.
     ///
     /// # Errors
@@ -212,7 +218,7 @@ impl Deciding<'_> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
         self.described = self.tool_call.decided(key, &explanation.words);
-        self.audit.lock().decided(|| record((key, self.id, tool)))
+        self.audit.lock().decided(self.client(), || record((key, self.id, tool)))
     }
 
     /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.

@@ -324,6 +324,34 @@ fn the_end_of_a_call_is_recorded_also_if_the_client_does_not_read_its_answer() {
     log.records();
 }
 
+/// It takes long to decide on the call, so the other client's request comes before the record of the decision.
+#[test]
+fn a_decision_is_recorded_for_the_client_that_sent_the_call() {
+    let log = Log::new();
+    fs::create_dir(log.base.join("s")).unwrap();
+    let root = log.base.to_str().unwrap().to_owned();
+    let args = ["--profile", "coreutils-readonly", "--cwd-root", &root, "--cwd", &root, "--log", "off"];
+    let mut server = log.command(&args).start();
+    let words: String = (0..10).map(|number| format!(" {}a", "s/../".repeat(370 + number))).collect();
+    let request = |id: u64, client: &str, method: &str, params: Value| {
+        let mut meta = modern_meta();
+        meta["io.modelcontextprotocol/clientInfo"]["name"] = json!(client);
+        let mut params = params;
+        params["_meta"] = meta;
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+    };
+    let arguments = json!({"command": format!("cat{words} /etc/passwd")});
+    let call = request(1, "one", "tools/call", json!({"name": "execute_command", "arguments": arguments}));
+    server.send_line(&format!("{call}\n{}", request(2, "two", "tools/list", json!({}))));
+    server.response(&json!(1));
+    server.response(&json!(2));
+    end(server);
+    let (begun, decided) = (log.of("session_started"), log.of("decided"));
+    // It is named where it is not the one of the session's begin.
+    let client = decided[0].get("client").unwrap_or(&begun[0]["client"]);
+    assert_eq!((decided.len(), &client["name"]), (1, &json!("one")), "{begun:?} {decided:?}");
+}
+
 #[test]
 fn a_cancelled_call_and_one_that_never_started_have_an_end() {
     let log = Log::new();

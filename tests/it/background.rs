@@ -392,6 +392,35 @@ fn a_call_that_was_handed_over_keeps_its_deadline_and_is_not_cancelled_by_its_re
 }
 
 #[test]
+#[cfg(unix)]
+fn a_call_that_is_decided_on_after_a_handshake_is_nothing_to_the_new_session() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().to_str().unwrap().to_owned();
+    std::fs::create_dir(directory.path().join("s")).unwrap();
+    for _ in 0..5 {
+        let mut server = Server::start(&[
+            "--profile",
+            "coreutils-readonly",
+            "--allow",
+            "sleep",
+            "--cwd-root",
+            &root,
+            "--cwd",
+            &root,
+        ]);
+        server.initialize("2025-11-25");
+        let cwd = "s/../".repeat(2_000);
+        let arguments = json!({"command": "sleep 60", "cwd": cwd, "background": true});
+        let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": arguments}));
+        server.initialize("2025-11-25");
+        server.response(&json!(id));
+        let list = yaml(&server.call("list_calls", json!({})));
+        // It had begun before the handshake, or never does.
+        assert_eq!(list["calls"], json!([]), "{list}");
+    }
+}
+
+#[test]
 fn a_call_of_the_command_line_is_never_handed_over() {
     let call = |arguments: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));

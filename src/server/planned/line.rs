@@ -77,7 +77,9 @@ impl Deciding<'_> {
                     ..record
                 })
             };
-            self.audit.lock().decided_parts(decided.iter().filter_map(of_call).collect())?;
+            let mut auditor = self.audit.lock();
+            auditor.hears(self.client());
+            auditor.decided_parts(decided.iter().filter_map(of_call).collect())?;
         }
         let planned = match outcome {
             Ok(_) if only_reads && !is_read_only => {
