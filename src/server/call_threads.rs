@@ -26,7 +26,7 @@ use crate::jsonrpc::RequestId;
 use crate::policy::Directories;
 use crate::tools::Call;
 
-/// How many calls are decided on at the same time that have no turn; the others wait.
+/// The most calls without a turn that are decided on at the same time; the others wait.
 const MOST_DECIDING: usize = 48;
 
 /// A call of a command on which nothing is decided yet.
@@ -95,8 +95,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Calls {
-    /// How many without a turn are being decided on, and those that wait for it.
+    /// The number of calls without a turn that are being decided on.
     deciding: usize,
+    /// The calls that wait for that.
     undecided: VecDeque<Box<UndecidedCall>>,
     /// Those that were decided on and do not run, for the loop.
     decided: Vec<CallDecided>,
@@ -107,7 +108,8 @@ impl CallThreads {
         Self(Arc::new(Shared { parts, audit, workers: Workers::new(events), calls: Mutex::default() }))
     }
 
-    /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by [`take_decided`](Self::take_decided).
+    /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by
+    /// [`take_decided`](Self::take_decided).
     pub(super) fn decide(&self, call: Box<UndecidedCall>) {
         if call.turn.is_none() {
             let mut calls = self.0.calls();
@@ -145,7 +147,7 @@ impl CallThreads {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let shared = Arc::clone(&self.0);
         let work = Box::new(move || Some(Event::Ended(shared.run_line(job, signal))));
-        self.0.workers.give(&Pool::OfCalls, None, work).map_err(|source| NotRun::NoThread { source })?;
+        self.0.workers.give(&Pool::OfCalls, self.0.of_calls(), work).map_err(|source| NotRun::NoThread { source })?;
         Ok(stop)
     }
 }
@@ -157,14 +159,17 @@ impl Drop for CallThreads {
 }
 
 impl Shared {
-    /// Gives a call to a thread.
+    /// Gives a call to a thread. If there is none, neither is there one for those that wait for their decision.
     fn begin(self: &Arc<Self>, call: Box<UndecidedCall>) {
-        let (key, has_turn, shared) = (call.key, call.turn.is_some(), Arc::clone(self));
-        let work = Box::new(move || shared.call(*call));
-        if let Err(source) = self.workers.give(&Pool::OfCalls, None, work) {
-            self.calls().deciding -= usize::from(!has_turn);
-            let outcome = Err(NotRun::NoThread { source }.into());
-            self.calls().decided.push(CallDecided { key, described: Fields::default(), outcome });
+        let mut next = Some(call);
+        while let Some(call) = next.take() {
+            let (key, has_turn, shared) = (call.key, call.turn.is_some(), Arc::clone(self));
+            let given = self.workers.give(&Pool::OfCalls, self.of_calls(), Box::new(move || shared.call(*call)));
+            if let Err(source) = given {
+                let outcome = Err(NotRun::NoThread { source }.into());
+                self.calls().decided.push(CallDecided { key, described: Fields::default(), outcome });
+                next = if has_turn { None } else { self.take_next() };
+            }
         }
     }
 
@@ -191,7 +196,7 @@ impl Shared {
             (Ok(planned), Some(turn)) => (planned, turn),
             (outcome, turn) => {
                 if turn.is_none() {
-                    self.decide_next();
+                    self.take_next().into_iter().for_each(|next| self.begin(next));
                 }
                 return Some(self.does_not_run(CallDecided { key, described, outcome }));
             }
@@ -234,15 +239,17 @@ impl Shared {
         Event::Decided
     }
 
-    /// Goes on with the calls that wait for their decision.
-    fn decide_next(self: &Arc<Self>) {
-        let next = {
-            let mut calls = self.calls();
-            let next = calls.undecided.pop_front();
-            calls.deciding -= usize::from(next.is_none());
-            next
-        };
-        next.into_iter().for_each(|next| self.begin(next));
+    /// Takes the next call that waits for its decision, in the place of one that is decided.
+    fn take_next(&self) -> Option<Box<UndecidedCall>> {
+        let mut calls = self.calls();
+        let next = calls.undecided.pop_front();
+        calls.deciding -= usize::from(next.is_none());
+        next
+    }
+
+    /// The executor of the commands that run on the threads of calls; `None` if only lines do.
+    fn of_calls(&self) -> Option<&Arc<dyn Executor>> {
+        (!self.parts.confinement.is_on()).then_some(&self.parts.executor)
     }
 
     /// The threads that run this command, and their executor if it is not that of all others.
@@ -265,7 +272,7 @@ impl Shared {
     ) -> io::Result<()> {
         let (shared, of_thread) = (Arc::clone(self), executor.clone());
         let work = Box::new(move || Some(Event::Ended(shared.run_job(*job, executor, stop))));
-        self.workers.give(pool, of_thread.as_ref(), work)
+        self.workers.give(pool, of_thread.as_ref().or(self.of_calls()), work)
     }
 
     fn run_job(&self, job: Job, executor: Option<Arc<dyn Executor>>, stop: StopSignal) -> CallEnded {

@@ -9,7 +9,7 @@ use super::event::Event;
 use super::inbox::EventSender;
 use crate::exec::{Executor, is_worn, own_children};
 
-/// How many threads that can take each other's place are kept while they have nothing to do.
+/// The most threads that can take each other's place and are kept while they have nothing to do.
 const MOST_IDLE: usize = 16;
 
 /// Threads that can take each other's place. A confined thread stays confined.
@@ -55,7 +55,7 @@ impl Workers {
         &self.events
     }
 
-    /// Gives the work to an idle thread, or to a new one. `executor` is the one of a confined pool.
+    /// Gives the work to an idle thread, or to a new one. `executor` is the one whose commands the pool runs.
     ///
     /// # Errors
     /// If there is no thread for it.
