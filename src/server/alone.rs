@@ -182,14 +182,14 @@ impl Parts {
         let requested = Requested { command, cwd: Some(directory), has_input: false, approved };
         let decision = self.policy.evaluate(self.policy.directories(), requested);
         let (explanation, outcome) = (decision.explanation, decision.outcome);
-        let recorded = auditor.lock().decided(None, || {
+        let recorded = auditor.decided(None, || {
             let argv = match &outcome {
                 Ok(command) => Some(command.words()),
                 Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
                 Err(_) => None,
             };
             let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
-            decided_record((CALL, &id(), TOOL), &explanation, argv, outcome.as_ref().err())
+            vec![decided_record((CALL, &id(), TOOL), &explanation, argv, outcome.as_ref().err())]
         });
         recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
         match outcome {

@@ -61,6 +61,25 @@ impl SharedAuditor {
         self.is_on
     }
 
+    /// Records that a call of this client was decided on, before it runs. The record is made before others have to wait.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    pub(super) fn decided(
+        &self,
+        client: Option<&Arc<Implementation>>,
+        made: impl FnOnce() -> Vec<Decided>,
+    ) -> Result<(), NotRun> {
+        if !self.is_on {
+            return Ok(());
+        }
+        let made = made();
+        let mut auditor = self.lock();
+        // Others may have sent requests while it was decided on.
+        auditor.hears(client);
+        auditor.decided_parts(made)
+    }
+
     /// Waits until no other thread records.
     pub(super) fn lock(&self) -> MutexGuard<'_, Auditor> {
         self.auditor.lock().unwrap_or_else(PoisonError::into_inner)
@@ -149,20 +168,6 @@ impl Auditor {
             self.note(ended.err().map(|error| error.to_string()));
         }
         self.is_over = true;
-    }
-
-    /// Records that a call of this client was decided on, before it runs.
-    ///
-    /// # Errors
-    /// [`NotRun::NotRecorded`].
-    pub(super) fn decided(
-        &mut self,
-        client: Option<&Arc<Implementation>>,
-        made: impl FnOnce() -> Decided,
-    ) -> Result<(), NotRun> {
-        // Others may have sent requests while it was decided on.
-        self.hears(client);
-        if self.is_on() { self.decided_parts(vec![made()]) } else { Ok(()) }
     }
 
     /// Records anything except a decision. A record that can't be written is lost; the session's last record counts

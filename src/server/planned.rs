@@ -218,7 +218,7 @@ impl Deciding<'_> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
         self.described = self.tool_call.decided(key, &explanation.words);
-        self.audit.lock().decided(self.client(), || record((key, self.id, tool)))
+        self.audit.decided(self.client(), || vec![record((key, self.id, tool))])
     }
 
     /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.

@@ -66,7 +66,7 @@ impl Deciding<'_> {
         });
         self.described = tool_call.decided(self.key, &shown);
         let call = (self.key, self.id, tool_call.tool.as_str());
-        if self.audit.is_on() {
+        self.audit.decided(self.client(), || {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
             let of_call = |part: &PartDecision| {
                 let record = part_record(call, part, input.as_ref().zip(reader))?;
@@ -77,10 +77,8 @@ impl Deciding<'_> {
                     ..record
                 })
             };
-            let mut auditor = self.audit.lock();
-            auditor.hears(self.client());
-            auditor.decided_parts(decided.iter().filter_map(of_call).collect())?;
-        }
+            decided.iter().filter_map(of_call).collect()
+        })?;
         let planned = match outcome {
             Ok(_) if only_reads && !is_read_only => {
                 return Err(NotRun::Arguments(parts.toolbox.not_read_only(&changing_part(&decided))).into());

@@ -37,8 +37,7 @@ impl Deciding<'_> {
             ShellRequest::Restart => {
                 let tool = (self.key, self.id, tool_call.tool.as_str());
                 self.audit
-                    .lock()
-                    .decided(self.client(), || decided_record(tool, &Explanation::default(), None, None))?;
+                    .decided(self.client(), || vec![decided_record(tool, &Explanation::default(), None, None)])?;
                 (TurnOf::Restart, ShellCommandFacts::default())
             }
             ShellRequest::Command { entry, arguments } => {
