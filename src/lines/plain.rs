@@ -14,7 +14,7 @@ const LONGEST: usize = 4096;
 pub fn plain_words(text: &str) -> Option<Vec<String>> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
-    let mut rest = text.get(..).filter(|text| text.len() <= LONGEST)?;
+    let mut rest = Some(text).filter(|text| text.len() <= LONGEST)?;
     while let Some(first) = rest.chars().next() {
         let end = match first {
             ' ' => 1,

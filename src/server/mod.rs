@@ -1,8 +1,8 @@
 //! The server: one loop that owns the state of the session and writes all output.
 //!
 //! The loop reads its standard input itself, if it can, and keeps its own deadlines. Each call has a thread of its own, which
-//! decides on it, runs it and reports through the single channel of `Event`s. `Session` decides which era of the protocol a request belongs to, and makes a
-//! `RequestContext` from it; handlers see only that.
+//! decides on it, runs it and reports through the single channel of `Event`s. `Session` decides which era of the protocol a
+//! request belongs to, and makes a `RequestContext` from it; handlers see only that.
 //!
 //! - [`Server::new`] builds everything that a resolved configuration describes.
 //! - [`Server::serve`] serves a client on two streams.

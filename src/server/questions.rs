@@ -37,7 +37,7 @@ pub(super) struct Questions {
     pub(super) is_closed: bool,
     /// Whether the input has ended, so that the client answers nothing.
     pub(super) is_input_over: bool,
-    /// How many handshakes there were. A call that came before the last one is neither asked about nor begun in the background.
+    /// The number of handshakes so far. A call that came before the last one is neither asked about nor begun in the background.
     pub(super) sessions: u64,
     /// How many were asked.
     pub(super) last: u64,

@@ -64,7 +64,7 @@ pub(super) struct Requests {
     processes: Lane,
     shell: Lane,
     background: Lane,
-    /// How many calls threads decide on that have no turn.
+    /// The number of calls without a turn that threads decide on.
     deciding: usize,
     /// The call in the background that runs in the persistent shell.
     in_shell: Option<u64>,

@@ -37,7 +37,7 @@ pub(in crate::server) struct Undecided {
     pub tool_call: Arc<ToolCall>,
     /// Whether it is answered when it starts.
     pub is_background: bool,
-    /// How many handshakes there were when it came.
+    /// The number of handshakes when it came.
     pub sessions: u64,
 }
 
