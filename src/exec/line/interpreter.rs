@@ -37,6 +37,8 @@ pub(super) struct Sequence<'l> {
     pub shell: &'l str,
     /// The stage that it is, if it is that of a group.
     of: Option<Place>,
+    /// Whether it stands in parentheses.
+    is_in_parentheses: bool,
 }
 
 /// A pipeline in its place.
@@ -185,12 +187,13 @@ impl<'l> Interpreter<'l> {
     /// Adds the line of a group, whose messages this shell says; the group is the stage at this place.
     pub(super) fn add_group(
         &mut self,
-        line: (&'l Line, &'l str),
+        (line, is_in_parentheses): ((&'l Line, &'l str), bool),
         position: Position,
         streams: Streams,
         (status, is_told, of): (Status, bool, Place),
     ) -> Next {
-        self.sequences.push(Some(Sequence::new(line, (position, streams), status, is_told, Some(of))));
+        let group = Sequence::new(line, (position, streams), status, is_told, Some(of));
+        self.sequences.push(Some(Sequence { is_in_parentheses, ..group }));
         Next::Pipeline(self.sequences.len() - 1)
     }
 
@@ -243,7 +246,8 @@ impl<'l> Sequence<'l> {
         of: Option<Place>,
     ) -> Self {
         let steps = line.lists.iter().flat_map(steps_of).collect();
-        Self { steps, next: 0, status, position, streams: Some(streams), is_told, shell, of }
+        let streams = Some(streams);
+        Self { steps, next: 0, status, position, streams, is_told, shell, of, is_in_parentheses: false }
     }
 
     /// Takes the next pipeline that is to run, and the streams for it.
@@ -262,6 +266,11 @@ impl<'l> Sequence<'l> {
                 return Some((step, streams?));
             }
         }
+    }
+
+    /// Whether one pipeline in parentheses is all of it.
+    pub(super) fn is_one_in_parentheses(&self) -> bool {
+        self.is_in_parentheses && self.steps.len() == 1
     }
 
     /// Ends it after the pipeline that runs.

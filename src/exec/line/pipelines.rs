@@ -31,6 +31,8 @@ pub(super) struct Running<'l> {
     stages: Vec<Option<Status>>,
     /// Whether the redirections of the last stage could be done.
     is_redirected: bool,
+    /// Whether it is all that stands in its parentheses.
+    is_alone: bool,
     /// Whether it is `exit`, whose status no `!` changes.
     exits: bool,
 }
@@ -50,7 +52,8 @@ impl Running<'_> {
         if self.exits {
             return last;
         }
-        let code = self.pipeline.status(last.code, self.is_redirected);
+        // A shell that is nothing but this pipeline negates its status in any case.
+        let code = self.pipeline.status(last.code, self.is_redirected || self.is_alone);
         if code == last.code { last } else { Status::of_code(code) }
     }
 }
@@ -131,14 +134,14 @@ impl<'l> Interpreter<'l> {
         streams: Streams,
         watch: &mut Watch,
     ) -> Result<Vec<Next>, LineError> {
-        let around = self.sequence(sequence).map(|sequence| (sequence.position.clone(), sequence.shell));
-        let Some((position, shell)) = around else { return Ok(Vec::new()) };
+        let Some(around) = self.sequence(sequence) else { return Ok(Vec::new()) };
+        let (position, shell, is_alone) = (around.position.clone(), around.shell, around.is_one_in_parentheses());
         let stages = self.decides.decide(pipeline, &position)?;
         let prepared = self.prepare((pipeline, shell), stages, streams, watch)?;
         let number = self.pipelines.len();
         let is_redirected = prepared.last().is_none_or(|last| last.is_redirected);
         let stages = vec![None; pipeline.stages.len()];
-        self.pipelines.push(Some(Running { sequence, pipeline, stages, is_redirected, exits: false }));
+        self.pipelines.push(Some(Running { sequence, pipeline, stages, is_redirected, is_alone, exits: false }));
         let mut next = Vec::new();
         for (stage, (written, prepared)) in pipeline.stages.iter().zip(prepared).enumerate() {
             let place = Place { pipeline: number, stage };
@@ -260,7 +263,8 @@ impl<'l> Interpreter<'l> {
                 // A shell of its own knows nothing of the status before it.
                 let status = Status::of_code(if group.shell.is_some() { 0 } else { around.status.code });
                 let shell = group.shell.as_deref().filter(|word| word.ends_with("bash")).unwrap_or(around.shell);
-                return Ok(Some(self.add_group((&group.line, shell), position, streams, (status, is_told, place))));
+                let line = ((&group.line, shell), group.shell.is_none());
+                return Ok(Some(self.add_group(line, position, streams, (status, is_told, place))));
             }
             StageWork::NotFound { word, status: (code, why) } => {
                 streams.say(&format!("{says}{word}: {why}\n"), watch).map_err(lost)?;
