@@ -44,7 +44,7 @@ impl Parts {
     /// # Errors
     /// Why it can't be recorded.
     pub(crate) fn decide_for_agent(&mut self, text: &str, directory: &str) -> Result<AgentsLine, String> {
-        let mut auditor = Auditor::new(self.audit.take());
+        let auditor = Auditor::new(self.audit.take());
         if let Some(error) = auditor.broken() {
             return Err(error.to_string());
         }

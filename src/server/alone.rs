@@ -8,9 +8,10 @@ use std::time::Duration;
 use super::approval::{Answer, AnswerOf, CallToApprove, Channel, Terms};
 use super::asked::Asked;
 use super::audit_records::{decided_record, part_ended, part_record};
-use super::auditor::{Auditor, SharedAuditor};
+use super::auditor::Auditor;
 use super::deadlines::Since;
 use super::event::{CallEnded, EndOfCommand, HowEnded};
+use super::facts::Facts;
 use super::parts::Parts;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
 use crate::exec::{
@@ -84,13 +85,11 @@ impl Parts {
         if let Some(error) = auditor.broken() {
             return RunEnded::Refused(error.to_string());
         }
-        let auditor = SharedAuditor::new(auditor);
         let mut started = Since::now();
         let ended = self.plan_alone(asked, &mut alone, &auditor).map(|plan| {
             started = Since::now();
             self.run_plan(plan, alone, &auditor)
         });
-        let mut auditor = auditor.lock();
         if let Ok(ended) = &ended {
             let how = match ended {
                 RunEnded::Ran(end) => HowEnded::Ran { end: *end, elapsed: started.elapsed(), hint: None },
@@ -104,7 +103,7 @@ impl Parts {
     }
 
     /// Decides on all of it; asks a person where a rule says so, and decides again.
-    fn plan_alone(&self, asked: &Asked, alone: &mut Alone<'_>, auditor: &SharedAuditor) -> Result<Plan, RunEnded> {
+    fn plan_alone(&self, asked: &Asked, alone: &mut Alone<'_>, auditor: &Auditor) -> Result<Plan, RunEnded> {
         let proposal = match self.decide_alone(asked, &alone.directory, None, auditor) {
             Ok(plan) => return Ok(plan),
             Err(Stopped::Refused(refused)) => return Err(refused),
@@ -114,10 +113,10 @@ impl Parts {
             Terms { tool: TOOL.to_owned(), input: None, timeout: None, is_background: false, is_in_shell: false };
         let call = CallToApprove { sandbox: self.sandboxes_of(&proposal), proposal, terms };
         let (channel, of) = (alone.channel, AnswerOf::OneCall);
-        auditor.lock().record(|| call.to_record(CALL, channel, of));
+        auditor.asked(CALL, || call.to_record(CALL, channel, of));
         let since = Since::now();
         let answer = (alone.ask)(call.text(of).as_deref());
-        auditor.lock().record(|| answer.to_record(CALL, channel, since.elapsed()));
+        auditor.note(|| answer.to_record(CALL, channel, since.elapsed()));
         match answer {
             Answer::Once => {}
             Answer::Failed(why) => return Err(RunEnded::Refused(why)),
@@ -155,7 +154,7 @@ impl Parts {
         asked: &Asked,
         directory: &str,
         approved: Option<&Proposed>,
-        auditor: &SharedAuditor,
+        auditor: &Auditor,
     ) -> Result<Plan, Stopped> {
         let command = match asked {
             Asked::Words(first, arguments) => CommandLine::from_process(first.clone(), arguments.clone()),
@@ -176,13 +175,13 @@ impl Parts {
         &self,
         (command, directory): (Result<CommandLine, CommandLineError>, &str),
         approved: Option<&Proposal>,
-        auditor: &SharedAuditor,
+        auditor: &Auditor,
     ) -> Result<Plan, Stopped> {
         let approved = Approved { now: approved, before: &[] };
         let requested = Requested { command, cwd: Some(directory), has_input: false, approved };
         let decision = self.policy.evaluate(self.policy.directories(), requested);
         let (explanation, outcome) = (decision.explanation, decision.outcome);
-        let recorded = auditor.decided(None, || {
+        let recorded = auditor.decided((CALL, &Facts::default()), None, || {
             let argv = match &outcome {
                 Ok(command) => Some(command.words()),
                 Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
@@ -206,14 +205,14 @@ impl Parts {
         &self,
         (line, text, directory): (crate::lines::Line, &str, &str),
         approved: Option<&LineProposal>,
-        auditor: &SharedAuditor,
+        auditor: &Auditor,
     ) -> Result<Plan, Stopped> {
         let requested = RequestedLine { line, text, cwd: Some(directory), has_input: false, approved, before: &[] };
         let decision = self.policy.plan(self.policy.directories(), requested);
         let id = id();
         let of_part = |part: &PartDecision| part_record((CALL, &id, TOOL), part, None);
-        let records = decision.parts.iter().filter_map(of_part).collect();
-        let recorded = auditor.lock().decided_parts(records);
+        let records = || decision.parts.iter().filter_map(of_part).collect();
+        let recorded = auditor.decided((CALL, &Facts::default()), None, records);
         recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
         match decision.outcome {
             Ok(planned) => Ok(Plan::Line(Box::new(planned))),
@@ -223,12 +222,11 @@ impl Parts {
     }
 
     /// Runs what was decided on a thread of its own: one that confines itself stays confined.
-    fn run_plan(&self, plan: Plan, alone: Alone<'_>, auditor: &SharedAuditor) -> RunEnded {
+    fn run_plan(&self, plan: Plan, alone: Alone<'_>, auditor: &Auditor) -> RunEnded {
         let Alone { stop, timeout, stdin, output, reads, directory: _, ask: _, channel: _ } = alone;
         let Some(processes) = self.executor.as_processes() else {
             return RunEnded::Refused(ExecError::NoLines.to_string());
         };
-        auditor.lock().begins(CALL);
         let ended = std::thread::scope(|scope| {
             let run = || {
                 own_children();
@@ -248,7 +246,7 @@ impl Parts {
         ended
     }
 
-    fn run_command(&self, command: AllowedCommand, how: How, auditor: &SharedAuditor) -> RunEnded {
+    fn run_command(&self, command: AllowedCommand, how: How, auditor: &Auditor) -> RunEnded {
         let (stop, timeout, (stdin, output), reads) = how;
         let stdin = stdin.filter(|_| command.takes_input());
         let own = command.rule().and_then(|rule| self.executor.for_rule(rule));
@@ -277,7 +275,7 @@ impl Parts {
         }
     }
 
-    fn run_planned(&self, processes: &Processes, planned: &PlannedLine, how: How, auditor: &SharedAuditor) -> RunEnded {
+    fn run_planned(&self, processes: &Processes, planned: &PlannedLine, how: How, auditor: &Auditor) -> RunEnded {
         let (stop, timeout, (stdin, output), reads) = how;
         let limits = Limits { timeout: bounded(timeout, planned.timeout(), FOREVER), ..self.limits };
         let reader = planned.first_program();
@@ -315,10 +313,10 @@ fn id() -> RequestId {
 }
 
 /// Records a start, and notifies `reads` of the process.
-fn started(auditor: &SharedAuditor, part: Option<usize>, reads: Reads) -> OnStart {
+fn started(auditor: &Auditor, part: Option<usize>, reads: Reads) -> OnStart {
     let auditor = auditor.clone();
     OnStart(Box::new(move |started| {
-        auditor.lock().started(CALL, part, &started);
+        auditor.started(CALL, part, &started);
         if let (Some(reads), Some(pid)) = (reads, started.pid) {
             reads(pid);
         }
@@ -329,7 +327,7 @@ fn started(auditor: &SharedAuditor, part: Option<usize>, reads: Reads) -> OnStar
 struct AtTurn<'a> {
     parts: &'a Parts,
     planned: &'a PlannedLine,
-    auditor: &'a SharedAuditor,
+    auditor: &'a Auditor,
 }
 
 impl Decides for AtTurn<'_> {
@@ -339,7 +337,7 @@ impl Decides for AtTurn<'_> {
         let id = id();
         let of_part = |part| part_record((CALL, &id, TOOL), part, None);
         let records = parts.iter().filter_map(of_part).collect();
-        let recorded = self.auditor.lock().decided_parts(records);
+        let recorded = self.auditor.decided_parts(records);
         recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         outcome.map_err(LineError::Refused)
     }
@@ -347,7 +345,7 @@ impl Decides for AtTurn<'_> {
 
 /// Records the processes of a line.
 struct Heard {
-    auditor: SharedAuditor,
+    auditor: Auditor,
     reader: Option<usize>,
     reads: Reads,
 }
@@ -359,6 +357,6 @@ impl Observes for Heard {
     }
 
     fn ended(&self, part: usize, end: End) {
-        self.auditor.lock().record(|| part_ended(CALL, part, end));
+        self.auditor.note(|| part_ended(CALL, part, end));
     }
 }

@@ -77,7 +77,7 @@ impl Server<'_> {
         self.send(call.pending.feedback.asked(channel.name()));
         let (tool, proposal) = (&*asked.terms.tool, &asked.proposal);
         self.questions.observer.asked(&QuestionAsked { call: call.key, tool, proposal, channel });
-        self.audit.lock().record(|| asked.to_record(call.key, channel, answer_of));
+        self.audit.asked(call.key, || asked.to_record(call.key, channel, answer_of));
         if call.pending.feedback.wants_progress() {
             self.inbox.after(TICK, Deadline::Asking(number));
         }
@@ -169,7 +169,7 @@ impl Server<'_> {
             let line = Fields::of_call(call.pending.reply.id()).and(call.pending.facts.description());
             let line = told(line, channel, answer, waited);
             self.questions.observer.answered(&QuestionAnswered { call: call.key, channel, answer, waited });
-            self.audit.lock().record(|| answer.to_record(call.key, channel, waited));
+            self.audit.note(|| answer.to_record(call.key, channel, waited));
             if matches!(answer, Answer::Once | Answer::Session) {
                 self.log.write(LogLevel::Info, said_too(line, said).as_str());
                 self.serve_approved(call, Arc::clone(&open.asked));

@@ -1,32 +1,36 @@
 //! The audit log of a session, which the loop and the threads of calls share: what it records, and what it refuses if it can't record.
+//!
+//! A decision is in the file before its command starts, and the thread of the call waits for that. Everything else is only noted,
+//! and the thread `audit` writes it, so that neither the loop nor a command that runs waits for the disk.
+
+mod shared;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::Value;
 
 use super::audit_plan::{AuditPlan, not_opened};
 use super::audit_records::{ended_record, name, started_event};
 use super::event::CallEnded;
+use super::facts::Facts;
 use super::not_run::NotRun;
 use super::not_started::NotStarted;
-use super::replies::Called;
-use crate::audit::{
-    AuditError, AuditLog, AuditedClient, Decided, Digest, Ended, Event, MessageKind, Received, RefusedRequest,
-};
+use super::replies::{Called, Reply};
+use crate::audit::{AuditLog, Decided, Digest, Ended, Event, MessageKind, Received, RefusedRequest, Verdict};
 use crate::config::LogLevel;
 use crate::exec::StartedCommand;
 use crate::files::SharedReader;
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::tools::{CallTool, ToolKind};
+use shared::{Log, Shared};
 
 /// Why the end of a call is not known.
 const LOST: &str = "its end was lost: the server ended before it knew whether the command had";
-/// How many messages wait to be recorded while the client is not known yet.
-const MOST_WAITING: usize = 16;
+/// How many records wait for the thread; who makes one more writes them.
+const MOST_WAITING: usize = 4096;
 
 /// A line from the client. Its digest is computed only if a record needs it.
 pub(super) struct ReceivedLine<'a> {
@@ -46,142 +50,133 @@ impl<'a> ReceivedLine<'a> {
 
 /// The audit log of a session, for any thread; by default there is none.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedAuditor {
-    is_on: bool,
-    auditor: Arc<Mutex<Auditor>>,
-}
-
-impl SharedAuditor {
-    pub(super) fn new(auditor: Auditor) -> Self {
-        Self { is_on: auditor.is_on(), auditor: Arc::new(Mutex::new(auditor)) }
-    }
-
-    /// Whether there is an audit log.
-    pub(super) fn is_on(&self) -> bool {
-        self.is_on
-    }
-
-    /// Records that a call of this client was decided on, before it runs. The record is made before others have to wait.
-    ///
-    /// # Errors
-    /// [`NotRun::NotRecorded`].
-    pub(super) fn decided(
-        &self,
-        client: Option<&Arc<Implementation>>,
-        made: impl FnOnce() -> Vec<Decided>,
-    ) -> Result<(), NotRun> {
-        if !self.is_on {
-            return Ok(());
-        }
-        let made = made();
-        let mut auditor = self.lock();
-        // Others may have sent requests while it was decided on.
-        auditor.hears(client);
-        auditor.decided_parts(made)
-    }
-
-    /// Waits until no other thread records.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Auditor> {
-        self.auditor.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The audit log of a session; without `--audit` it does nothing.
-#[derive(Debug, Default)]
-pub(super) struct Auditor {
-    log: Option<Result<AuditLog, AuditError>>,
-    /// Its file, as the operator named it.
-    file: PathBuf,
-    /// The client that sent the last request.
-    client: Option<(Arc<Implementation>, AuditedClient)>,
-    /// Records that are written after the answer, so that the answer does not wait for them.
-    waiting: Vec<Event>,
-    /// The calls that were begun and whose end is not on record.
-    begun: BTreeSet<u64>,
-    /// Whether the last record could not be written.
-    is_failing: bool,
-    /// Whether the session's last record is written, so that nothing runs any more.
-    is_over: bool,
-    /// Messages for the server's own log.
-    told: Vec<(LogLevel, String)>,
-}
+pub(super) struct Auditor(Option<Arc<Shared>>);
 
 impl Auditor {
-    /// Opens the log, if there is a plan for one.
+    /// Opens the log, if there is a plan for one. Whoever notes a record writes it, until a thread does.
     pub(super) fn new(plan: Option<AuditPlan>) -> Self {
-        let Some(plan) = plan else { return Self::default() };
-        Self { log: Some(plan.open()), file: plan.file, ..Self::default() }
+        Self(plan.map(|plan| {
+            let log = Log { file: plan.open(), is_failing: false, is_over: false };
+            Arc::new(Shared { file: plan.file, kept: Mutex::default(), bell: Condvar::new(), log: Mutex::new(log) })
+        }))
+    }
+
+    /// Lets a thread write what is noted from now on. It calls `tell` if there is something for the server's own log.
+    ///
+    /// # Errors
+    /// If there is no thread.
+    pub(super) fn write_on_a_thread(&self, tell: impl Fn() + Send + 'static) -> io::Result<()> {
+        let Some(shared) = self.0.clone() else { return Ok(()) };
+        let work = {
+            let shared = Arc::clone(&shared);
+            move || {
+                while shared.is_rung() {
+                    shared.write_if_begun();
+                    if !shared.kept().told.is_empty() {
+                        tell();
+                    }
+                }
+            }
+        };
+        std::thread::Builder::new().name("audit".into()).spawn(work)?;
+        shared.kept().has_thread = true;
+        Ok(())
     }
 
     /// Whether there is an audit log.
     pub(super) fn is_on(&self) -> bool {
-        self.log.is_some()
+        self.0.is_some()
     }
 
     /// Why the log could not be opened.
     pub(super) fn broken(&self) -> Option<NotStarted> {
-        let error = self.log.as_ref()?.as_ref().err()?;
-        Some(not_opened(&self.file, error))
+        let shared = self.0.as_ref()?;
+        let log = shared.log();
+        Some(not_opened(&shared.file, log.file.as_ref().err()?))
     }
 
     /// Returns a reader of the log for another thread; `None` without a log.
     pub(super) fn reader(&self) -> Option<SharedReader> {
-        self.log.as_ref()?.as_ref().ok().map(AuditLog::reader)
+        self.0.as_ref()?.log().file.as_ref().ok().map(AuditLog::reader)
     }
 
     /// Takes note of who has sent a request.
-    pub(super) fn hears(&mut self, client: Option<&Arc<Implementation>>) {
-        let Some(client) = client.filter(|_| self.is_on()) else { return };
-        if !self.client.as_ref().is_some_and(|(heard, _)| Arc::ptr_eq(heard, client)) {
-            let Implementation { name, version, .. } = &**client;
-            let audited = AuditedClient { name: name.clone(), version: version.clone() };
-            self.client = Some((Arc::clone(client), audited));
+    pub(super) fn hears(&self, client: Option<&Arc<Implementation>>) {
+        if let (Some(shared), Some(client)) = (&self.0, client) {
+            if shared.kept().hears(client) {
+                // The session's first record names its client.
+                shared.ring();
+            }
         }
     }
 
-    /// Writes the waiting records, now that there are no more answers to send. The session's first record is written as
-    /// soon as the client is known, or with the first record that can't wait for that.
-    pub(super) fn answers_sent(&mut self) {
-        if !self.is_on() {
-            return;
+    /// Records that a call of this client was decided on, before it runs.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`], or [`NotRun::GivenUp`] if nobody waits for the call any more.
+    pub(super) fn decided(
+        &self,
+        (call, facts): (u64, &Facts),
+        client: Option<&Arc<Implementation>>,
+        made: impl FnOnce() -> Vec<Decided>,
+    ) -> Result<(), NotRun> {
+        let Some(shared) = &self.0 else { return Ok(()) };
+        let made = made();
+        let is_refused = made.iter().any(|decided| decided.decision == Verdict::Refused);
+        let mut log = shared.log();
+        {
+            let mut kept = shared.kept();
+            if facts.is_given_up() {
+                // That is on record instead.
+                return Err(NotRun::GivenUp);
+            }
+            // Others may have sent requests while it was decided on.
+            client.map(|client| kept.hears(client));
+            if !is_refused {
+                kept.without_end.insert(call);
+            }
         }
-        if let Some(Ok(log)) = self.log.as_mut().filter(|log| log.as_ref().is_ok_and(AuditLog::is_to_begin)) {
-            let Some((_, client)) = &self.client else {
-                if self.waiting.len() >= MOST_WAITING {
-                    self.write_waiting();
-                }
-                return;
-            };
-            let begun = log.begin(Some(client.clone()));
-            self.note(begun.err().map(|error| error.to_string()));
-        }
-        if !self.waiting.is_empty() {
-            self.write_waiting();
-        }
+        let written = shared.write(&mut log, made.into_iter().map(Event::Decided));
+        written.map_err(|why| {
+            shared.kept().without_end.remove(&call);
+            NotRun::NotRecorded { why }
+        })
     }
 
-    /// Writes the session's last record.
-    pub(super) fn end(&mut self) {
-        self.write_waiting();
-        if let Some(Ok(log)) = &mut self.log {
-            let ended = log.end();
-            self.note(ended.err().map(|error| error.to_string()));
-        }
-        self.is_over = true;
+    /// Records decisions on parts of a line, before they run.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    pub(super) fn decided_parts(&self, made: Vec<Decided>) -> Result<(), NotRun> {
+        let Some(shared) = &self.0 else { return Ok(()) };
+        let written = shared.write(&mut shared.log(), made.into_iter().map(Event::Decided));
+        written.map_err(|why| NotRun::NotRecorded { why })
     }
 
-    /// Records anything except a decision. A record that can't be written is lost; the session's last record counts
-    /// these.
-    pub(super) fn record(&mut self, event: impl FnOnce() -> Event) {
-        if self.is_on() {
-            // The operator has been told.
-            drop(self.write(event()));
-        }
+    /// Records a request that runs nothing, before it is served.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    pub(super) fn received(&self, received: Received) -> Result<(), NotRun> {
+        let Some(shared) = &self.0 else { return Ok(()) };
+        let written = shared.write(&mut shared.log(), [Event::Received(received)]);
+        written.map_err(|why| NotRun::NotRecorded { why })
     }
 
-    /// Records a request that was answered without a decision.
-    pub(super) fn refused(&mut self, id: &RequestId, called: &Called, code: Option<i32>, reason: &str) {
-        self.record(|| {
+    /// Notes anything that need not be in the file before something else happens. The session's last record counts those that
+    /// can't be written.
+    pub(super) fn note(&self, event: impl FnOnce() -> Event) {
+        let Some(shared) = &self.0 else { return };
+        let mut kept = shared.kept();
+        kept.waiting.push(event());
+        let is_left = kept.has_thread && kept.waiting.len() < MOST_WAITING;
+        drop(kept);
+        if is_left { shared.ring() } else { shared.write_waiting() }
+    }
+
+    /// Notes a request that was answered without a decision.
+    pub(super) fn refused(&self, id: &RequestId, called: &Called, code: Option<i32>, reason: &str) {
+        self.note(|| {
             let Called { method, tool } = called.clone();
             let method = Some(method).filter(|method| !method.is_empty());
             let (id, reason) = (id.as_value().clone(), reason.to_owned());
@@ -189,15 +184,9 @@ impl Auditor {
         });
     }
 
-    /// Records a line, or an element of a batch, that isn't a message that can be served.
-    pub(super) fn malformed(
-        &mut self,
-        id: Option<&RequestId>,
-        code: i32,
-        reason: &str,
-        line: Option<&ReceivedLine<'_>>,
-    ) {
-        self.record(|| {
+    /// Notes a line, or an element of a batch, that isn't a message that can be served.
+    pub(super) fn malformed(&self, id: Option<&RequestId>, code: i32, reason: &str, line: Option<&ReceivedLine<'_>>) {
+        self.note(|| {
             let id = id.map_or(Value::Null, |id| id.as_value().clone());
             let (code, reason, line) = (Some(code), reason.to_owned(), line.map(ReceivedLine::digest));
             Event::RefusedRequest(RefusedRequest { id, method: None, tool: None, code, reason, line })
@@ -232,150 +221,107 @@ impl Auditor {
         Some(Box::new(Received { message: MessageKind::Request, id, method, tool, about_call, input, line }))
     }
 
-    /// Records such a request before it is served.
-    ///
-    /// # Errors
-    /// [`NotRun::NotRecorded`].
-    pub(super) fn received(&mut self, received: Received) -> Result<(), NotRun> {
-        self.write(Event::Received(received))
-    }
-
-    /// Keeps such a request, to be recorded after the server has handled it.
-    pub(super) fn received_and_answered(&mut self, received: Received) {
-        if self.is_on() {
-            self.waiting.push(Event::Received(received));
-        }
-    }
-
-    /// Keeps a notification, to be recorded after the server has handled it.
-    pub(super) fn notified(&mut self, notification: &Notification, line: &ReceivedLine<'_>) {
+    /// Notes a notification.
+    pub(super) fn notified(&self, notification: &Notification, line: &ReceivedLine<'_>) {
         let named = notification.params.get("requestId").and_then(RequestId::from_value);
         self.came(MessageKind::Notification, named.as_ref(), Some(&notification.method), line);
     }
 
-    /// Keeps a response, to be recorded after the server has handled it.
-    pub(super) fn responded(&mut self, response: &Response, line: &ReceivedLine<'_>) {
+    /// Notes a response.
+    pub(super) fn responded(&self, response: &Response, line: &ReceivedLine<'_>) {
         self.came(MessageKind::Response, response.id.as_ref(), None, line);
     }
 
-    fn came(&mut self, message: MessageKind, id: Option<&RequestId>, method: Option<&str>, line: &ReceivedLine<'_>) {
-        if !self.is_on() {
-            return;
-        }
-        let (id, method) = (id.map_or(Value::Null, |id| id.as_value().clone()), method.and_then(name));
-        let (tool, about_call, input) = (None, None, None);
-        let line = line.digest();
-        self.waiting.push(Event::Received(Received { message, id, method, tool, about_call, input, line }));
+    fn came(&self, message: MessageKind, id: Option<&RequestId>, method: Option<&str>, line: &ReceivedLine<'_>) {
+        self.note(|| {
+            let (id, method) = (id.map_or(Value::Null, |id| id.as_value().clone()), method.and_then(name));
+            let (tool, about_call, input) = (None, None, None);
+            let line = line.digest();
+            Event::Received(Received { message, id, method, tool, about_call, input, line })
+        });
     }
 
-    /// Notes that the turn of a call has come, whose end will be recorded in any case.
-    pub(super) fn begins(&mut self, call: u64) {
-        if self.is_on() {
-            self.begun.insert(call);
-        }
-    }
-
-    /// Whether calls were begun whose end is not on record.
+    /// Whether there are calls that were not refused, and whose end is not on record.
     pub(super) fn waits_for_ends(&self) -> bool {
-        !self.begun.is_empty()
+        self.0.as_ref().is_some_and(|shared| !shared.kept().without_end.is_empty())
     }
 
-    /// Records the ends of those calls, of which the server hears nothing more.
-    pub(super) fn lose_ends(&mut self) {
-        for call in std::mem::take(&mut self.begun) {
+    /// Notes the ends of those calls, of which the server hears nothing more.
+    pub(super) fn lose_ends(&self) {
+        let Some(shared) = &self.0 else { return };
+        let lost = std::mem::take(&mut shared.kept().without_end);
+        for call in lost {
             let error = Some(LOST.to_owned());
-            self.waiting.push(Event::Ended(Ended { call, cancelled: true, error, ..Ended::default() }));
+            self.note(|| Event::Ended(Ended { call, cancelled: true, error, ..Ended::default() }));
         }
     }
 
-    /// Records that a call which was allowed never starts.
-    pub(super) fn not_started(&mut self, call: u64, why: Option<&str>) {
-        self.begun.remove(&call);
-        let error = why.map(str::to_owned);
-        self.record(|| Event::Ended(Ended { call, cancelled: error.is_none(), error, ..Ended::default() }));
+    /// Whether a call was not refused and has no end on record; from now on it has.
+    fn takes_end(&self, call: u64) -> bool {
+        self.0.as_ref().is_some_and(|shared| shared.kept().without_end.remove(&call))
     }
 
-    /// Records the start of a command.
-    pub(super) fn started(&mut self, call: u64, part: Option<usize>, started: &StartedCommand) {
-        self.record(|| started_event((call, part), started));
+    /// Notes that a call never starts, if its decision says anything else.
+    pub(super) fn not_started(&self, call: u64, why: Option<&str>) {
+        if self.takes_end(call) {
+            let error = why.map(str::to_owned);
+            self.note(|| Event::Ended(Ended { call, cancelled: error.is_none(), error, ..Ended::default() }));
+        }
     }
 
-    /// Records decisions on parts of a line, before they run.
-    ///
-    /// # Errors
-    /// [`NotRun::NotRecorded`].
-    pub(super) fn decided_parts(&mut self, made: Vec<Decided>) -> Result<(), NotRun> {
-        if !self.is_on() {
-            return Ok(());
+    /// Notes that a call is given up which a thread decides on, or has decided on: then its thread tells its end.
+    pub(super) fn given_up(&self, call: u64, reply: &Reply, reason: &str) {
+        let Some(shared) = &self.0 else { return };
+        let is_decided = shared.kept().without_end.contains(&call);
+        if !is_decided {
+            self.refused(reply.id(), reply.called(), None, reason);
         }
-        self.write_waiting();
-        let events: Vec<Event> = made.into_iter().map(Event::Decided).collect();
-        self.write_all(&events).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
     }
 
-    /// Keeps the end of a call, to record it once the call is answered.
-    pub(super) fn ended(&mut self, ended: &CallEnded) {
-        if !self.is_on() {
-            return;
+    /// Notes why a call does not run, whether it was decided on or not. What the policy refuses is on record as its decision.
+    pub(super) fn does_not_run(&self, call: u64, reply: &Reply, why: &NotRun) {
+        if self.is_on() && !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
+            let why = why.to_string();
+            self.given_up(call, reply, &why);
+            self.not_started(call, Some(&why));
         }
-        self.begun.remove(&ended.key);
-        if let Some(started) = ended.facts.as_ref().and_then(|facts| facts.started.as_ref()) {
-            self.waiting.push(started_event((ended.key, None), started));
+    }
+
+    /// Notes that a person is asked about a call, which the answer ends, or a new decision.
+    pub(super) fn asked(&self, call: u64, event: impl FnOnce() -> Event) {
+        self.takes_end(call);
+        self.note(event);
+    }
+
+    /// Notes the start of a command, or of one of a line.
+    pub(super) fn started(&self, call: u64, part: Option<usize>, started: &StartedCommand) {
+        self.note(|| started_event((call, part), started));
+    }
+
+    /// Notes the end of a call.
+    pub(super) fn ended(&self, ended: &CallEnded) {
+        if self.takes_end(ended.key) {
+            self.note(|| Event::Ended(ended_record(ended)));
         }
-        self.waiting.push(Event::Ended(ended_record(ended)));
     }
 
     /// Takes the messages for the server's own log.
-    pub(super) fn told(&mut self) -> Vec<(LogLevel, String)> {
-        std::mem::take(&mut self.told)
+    pub(super) fn told(&self) -> Vec<(LogLevel, String)> {
+        self.0.as_ref().map(|shared| std::mem::take(&mut shared.kept().told)).unwrap_or_default()
     }
 
-    /// Whether any record is not written yet.
-    pub(super) fn has_unwritten(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Writes all waiting records.
-    pub(super) fn write_waiting(&mut self) {
-        let events = std::mem::take(&mut self.waiting);
-        if !events.is_empty() {
-            self.write_all(&events);
+    /// Writes what was noted and the session's last record.
+    pub(super) fn end(&self) {
+        let Some(shared) = &self.0 else { return };
+        shared.kept().is_over = true;
+        shared.bell.notify_all();
+        let mut log = shared.log();
+        // The operator is told.
+        drop(shared.write(&mut log, []));
+        if let Ok(file) = &mut log.file {
+            let ended = file.end().err().map(|error| error.to_string());
+            shared.tell(&mut log, ended);
         }
-    }
-
-    /// Writes the waiting records, and then this one.
-    fn write(&mut self, event: Event) -> Result<(), NotRun> {
-        self.write_waiting();
-        self.write_all(&[event]).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
-    }
-
-    fn write_all(&mut self, events: &[Event]) -> Option<String> {
-        if self.is_over && self.is_on() {
-            return Some("the session is over".to_owned());
-        }
-        let client = self.client.as_ref().map(|(_, client)| client);
-        let why = match self.log.as_mut()? {
-            Ok(log) => log.record(events, client).err().map(|error| error.to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        self.note(why.clone());
-        why
-    }
-
-    /// Tells the operator when records can no longer be written, and when they can be again.
-    fn note(&mut self, failed: Option<String>) {
-        match failed {
-            Some(why) if !self.is_failing => {
-                let line = format!("the audit log can't be written, so calls are refused: {why}");
-                self.told.push((LogLevel::Error, line));
-                self.is_failing = true;
-            }
-            Some(_) => {}
-            None if self.is_failing => {
-                self.told.push((LogLevel::Warn, "the audit log is written again".to_owned()));
-                self.is_failing = false;
-            }
-            None => {}
-        }
+        log.is_over = true;
     }
 }

@@ -1,13 +1,12 @@
 //! The calls of commands, each on a thread of its own: it is decided and recorded, and if its turn has come, it runs to its end.
 //! Nobody else waits for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::approval::CallToApprove;
-use super::auditor::SharedAuditor;
+use super::auditor::Auditor;
 use super::event::{CallEnded, Event};
 use super::facts::Facts;
 use super::inbox::EventSender;
@@ -20,7 +19,7 @@ use super::parts::Parts;
 use super::planned::{Deciding, Planned, Stopped};
 use super::requests::Work;
 use super::tool_call::ToolCall;
-use super::workers::{Pool, Workers};
+use super::workers::{Pool, ThreadWork, Workers};
 use crate::exec::{Executor, Spool, Stop, StopSignal, stop};
 use crate::jsonrpc::RequestId;
 use crate::policy::Directories;
@@ -71,59 +70,61 @@ pub(super) struct CallDecided {
     pub outcome: Result<Planned, Stopped>,
 }
 
-impl CallDecided {
-    /// Whether its record needs an end, since it does not say itself that the call is refused.
-    pub(super) fn needs_end(&self) -> bool {
-        match &self.outcome {
-            Ok(_) | Err(Stopped::Asks(_)) => true,
-            Err(Stopped::NotRun(why)) => !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }),
-            Err(Stopped::Panicked) => false,
-        }
-    }
-}
-
 /// The threads of calls, as the loop uses them.
 pub(super) struct CallThreads(Arc<Shared>);
 
 /// Everything that a call needs on its thread.
 struct Shared {
     parts: Arc<Parts>,
-    audit: SharedAuditor,
+    audit: Auditor,
     workers: Arc<Workers>,
     calls: Mutex<Calls>,
 }
 
 #[derive(Default)]
 struct Calls {
-    /// The number of calls without a turn that are being decided on.
-    deciding: usize,
+    /// The numbers of the calls without a turn that are being decided on.
+    deciding: BTreeSet<u64>,
     /// The calls that wait for that.
     undecided: VecDeque<Box<UndecidedCall>>,
     /// Those that were decided on and do not run, for the loop.
-    decided: Vec<CallDecided>,
+    decided: VecDeque<CallDecided>,
 }
 
 impl CallThreads {
-    pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: SharedAuditor) -> Self {
+    pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: Auditor) -> Self {
         Self(Arc::new(Shared { parts, audit, workers: Workers::new(events), calls: Mutex::default() }))
     }
 
     /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by
-    /// [`take_decided`](Self::take_decided).
+    /// [`next_decided`](Self::next_decided).
     pub(super) fn decide(&self, call: Box<UndecidedCall>) {
         if call.turn.is_none() {
             let mut calls = self.0.calls();
-            if calls.deciding >= MOST_DECIDING {
+            if calls.deciding.len() >= MOST_DECIDING {
                 return calls.undecided.push_back(call);
             }
-            calls.deciding += 1;
+            calls.deciding.insert(call.key);
         }
         self.0.begin(call);
     }
 
-    /// Takes the calls that were decided on and do not run, or not before their turn.
-    pub(super) fn take_decided(&self) -> Vec<CallDecided> {
-        std::mem::take(&mut self.0.calls().decided)
+    /// Takes the next call that was decided on and does not run, or not before its turn.
+    pub(super) fn next_decided(&self) -> Option<CallDecided> {
+        self.0.calls().decided.pop_front()
+    }
+
+    /// Waits no longer for the decision on a call. Returns whether a thread has begun with it, which is then not counted any
+    /// more.
+    pub(super) fn give_up(&self, key: u64) -> bool {
+        let mut calls = self.0.calls();
+        let waiting = calls.undecided.iter().position(|call| call.key == key);
+        if waiting.and_then(|at| calls.undecided.remove(at)).is_some() {
+            return false;
+        }
+        drop(calls);
+        self.0.has_decided(key);
+        true
     }
 
     /// Begins a command that was decided on; returns what ends it.
@@ -146,8 +147,12 @@ impl CallThreads {
     pub(super) fn run_line(&self, job: Box<LineJob>) -> Result<Stop, NotRun> {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let shared = Arc::clone(&self.0);
-        let work = Box::new(move || Some(Event::Ended(shared.run_line(job, signal))));
-        self.0.workers.give(&Pool::OfCalls, self.0.of_calls(), work).map_err(|source| NotRun::NoThread { source })?;
+        let key = job.key;
+        let does = Box::new(move || Some(Event::Ended(shared.run_line(job, signal))));
+        self.0
+            .workers
+            .give(&Pool::OfCalls, self.0.of_calls(), ThreadWork { key, does })
+            .map_err(|source| NotRun::NoThread { source })?;
         Ok(stop)
     }
 }
@@ -164,11 +169,11 @@ impl Shared {
         let mut next = Some(call);
         while let Some(call) = next.take() {
             let (key, has_turn, shared) = (call.key, call.turn.is_some(), Arc::clone(self));
-            let given = self.workers.give(&Pool::OfCalls, self.of_calls(), Box::new(move || shared.call(*call)));
-            if let Err(source) = given {
+            let work = ThreadWork { key, does: Box::new(move || shared.call(*call)) };
+            if let Err(source) = self.workers.give(&Pool::OfCalls, self.of_calls(), work) {
                 let outcome = Err(NotRun::NoThread { source }.into());
-                self.calls().decided.push(CallDecided { key, described: Fields::default(), outcome });
-                next = if has_turn { None } else { self.take_next() };
+                self.calls().decided.push_back(CallDecided { key, described: Fields::default(), outcome });
+                next = if has_turn { None } else { self.take_next(key) };
             }
         }
     }
@@ -176,6 +181,8 @@ impl Shared {
     /// Decides on a call, and runs it if its turn has come. Returns the event for the loop; `None` if another thread will tell it.
     fn call(self: &Arc<Self>, call: UndecidedCall) -> Option<Event> {
         let UndecidedCall { key, id, tool_call, call, directories, remembered, approved, facts, turn } = call;
+        // Also after a panic.
+        let place = turn.is_none().then(|| PlaceToDecide { shared: self, key });
         let mut deciding = Deciding {
             parts: &self.parts,
             tool_call: &tool_call,
@@ -184,22 +191,18 @@ impl Shared {
             remembered: &remembered,
             approved: approved.as_deref(),
             audit: &self.audit,
+            facts: &facts,
             described: Fields::default(),
         };
         // Its paths are counted by themselves.
         let directories = directories.as_deref().unwrap_or(self.parts.policy.directories()).counting_alone();
-        // A panic ends only the call, and neither the thread nor the server.
-        let decided = catch_unwind(AssertUnwindSafe(|| deciding.process(call, &directories)));
-        let outcome = decided.unwrap_or(Err(Stopped::Panicked));
+        let outcome =
+            if facts.is_given_up() { Err(NotRun::GivenUp.into()) } else { deciding.process(call, &directories) };
         let described = deciding.described;
+        drop(place);
         let (planned, turn) = match (outcome, turn) {
             (Ok(planned), Some(turn)) => (planned, turn),
-            (outcome, turn) => {
-                if turn.is_none() {
-                    self.take_next().into_iter().for_each(|next| self.begin(next));
-                }
-                return Some(self.does_not_run(CallDecided { key, described, outcome }));
-            }
+            (outcome, _) => return Some(self.does_not_run(CallDecided { key, described, outcome })),
         };
         let Planned { work, allowed: (command, rule), known, cost: _ } = planned;
         facts.set(known);
@@ -207,7 +210,6 @@ impl Shared {
             let outcome = Err(NotRun::GivenUp.into());
             return Some(self.does_not_run(CallDecided { key, described, outcome }));
         }
-        self.audit.lock().begins(key);
         if turn.tells_allowed {
             // If the loop is gone, nobody wants to hear it.
             self.workers.events().send(Event::Allowed { key, command, rule });
@@ -235,16 +237,24 @@ impl Shared {
 
     /// Leaves the decision to the loop.
     fn does_not_run(&self, decided: CallDecided) -> Event {
-        self.calls().decided.push(decided);
+        self.calls().decided.push_back(decided);
         Event::Decided
     }
 
-    /// Takes the next call that waits for its decision, in the place of one that is decided.
-    fn take_next(&self) -> Option<Box<UndecidedCall>> {
+    /// Begins the next call that waits for its decision, in the place of this one.
+    fn has_decided(self: &Arc<Self>, key: u64) {
+        self.take_next(key).into_iter().for_each(|next| self.begin(next));
+    }
+
+    /// Takes the next call that waits for its decision, in the place of this one, unless it was given up.
+    fn take_next(&self, key: u64) -> Option<Box<UndecidedCall>> {
         let mut calls = self.calls();
-        let next = calls.undecided.pop_front();
-        calls.deciding -= usize::from(next.is_none());
-        next
+        if !calls.deciding.remove(&key) {
+            return None;
+        }
+        let next = calls.undecided.pop_front()?;
+        calls.deciding.insert(next.key);
+        Some(next)
     }
 
     /// The executor of the commands that run on the threads of calls; `None` if only lines do.
@@ -271,8 +281,9 @@ impl Shared {
         stop: StopSignal,
     ) -> io::Result<()> {
         let (shared, of_thread) = (Arc::clone(self), executor.clone());
-        let work = Box::new(move || Some(Event::Ended(shared.run_job(*job, executor, stop))));
-        self.workers.give(pool, of_thread.as_ref().or(self.of_calls()), work)
+        let key = job.key;
+        let does = Box::new(move || Some(Event::Ended(shared.run_job(*job, executor, stop))));
+        self.workers.give(pool, of_thread.as_ref().or(self.of_calls()), ThreadWork { key, does })
     }
 
     fn run_job(&self, job: Job, executor: Option<Arc<dyn Executor>>, stop: StopSignal) -> CallEnded {
@@ -281,15 +292,27 @@ impl Shared {
 
     #[cfg(unix)]
     fn run_line(&self, job: Box<LineJob>, stop: StopSignal) -> CallEnded {
-        job.run(&self.runs_with(None), (self.workers.events(), &self.audit), stop)
+        job.run(&self.runs_with(None), self.workers.events(), stop)
     }
 
     fn runs_with(&self, executor: Option<Arc<dyn Executor>>) -> RunsWith {
         let executor = executor.unwrap_or_else(|| Arc::clone(&self.parts.executor));
-        RunsWith { executor, parts: Arc::clone(&self.parts) }
+        RunsWith { audit: self.audit.clone(), executor, parts: Arc::clone(&self.parts) }
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a call that is decided on without a turn; the next call takes it.
+struct PlaceToDecide<'a> {
+    shared: &'a Arc<Shared>,
+    key: u64,
+}
+
+impl Drop for PlaceToDecide<'_> {
+    fn drop(&mut self) {
+        self.shared.has_decided(self.key);
     }
 }

@@ -2,11 +2,13 @@
 //! reason why it does not run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::approval::CallToApprove;
 use super::call_threads::{CallDecided, UndecidedCall};
+use super::event::Deadline;
 use super::facts::Facts;
 use super::in_results::Brought;
 use super::log::Fields;
@@ -17,7 +19,7 @@ use super::placing::DecidedIn;
 use super::planned::{CommandCall, Deciding, Planned, Stopped};
 use super::questions::Way;
 use super::replies::Reply;
-use super::requests::{ApprovedCall, AskedCall, Pending, Undecided};
+use super::requests::{ApprovedCall, AskedCall, Overdue, Pending, Undecided};
 use super::run::Server;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
@@ -103,7 +105,7 @@ impl Server<'_> {
             Ok(DecidedIn::These(directories)) => directories,
             Ok(DecidedIn::Asked(result)) => {
                 // The call that brings the answer is a new request.
-                self.audit.lock().refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
+                self.audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
                 return self.respond(reply, Ok(result));
             }
             Ok(DecidedIn::NotRun(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
@@ -141,6 +143,8 @@ impl Server<'_> {
         if self.requests.are_too_many() {
             return self.undecided(&undecided.tool_call, None, pending.reply, &NotRun::QueueFull);
         }
+        let most = self.parts.limits.timeout;
+        let within = call.timeout.unwrap_or(most).min(most);
         // What runs in the background is answered at its turn, and so after its decision.
         let (stop, turn) = if call.is_background { None } else { self.take_turn(key, &pending) }.unzip();
         let call = UndecidedCall {
@@ -154,7 +158,8 @@ impl Server<'_> {
             facts: pending.facts.clone(),
             turn,
         };
-        self.requests.decide(key, pending, undecided, stop);
+        let looks = self.requests.decide(key, pending, (undecided, within), stop);
+        looks.into_iter().for_each(|after| self.look_for_overdue(after));
         self.calls.decide(Box::new(call));
         // It may have found no thread.
         self.calls_decided();
@@ -178,6 +183,7 @@ impl Server<'_> {
             remembered: &remembered,
             approved,
             audit: &self.audit,
+            facts: &pending.facts,
             described: Fields::default(),
         };
         let outcome = deciding.shell(call, directories, &self.shell);
@@ -198,17 +204,40 @@ impl Server<'_> {
 
     /// Goes on with the calls that threads have decided on and do not run.
     pub(super) fn calls_decided(&mut self) {
-        for decided in self.calls.take_decided() {
-            let needs_end = decided.needs_end();
-            let CallDecided { key, described, outcome } = decided;
-            self.give_back_turn(key);
+        while let Some(CallDecided { key, described, outcome }) = self.calls.next_decided() {
+            let outcome = match (self.give_back(key), outcome) {
+                // Its client wanted it to end while it was decided on.
+                (true, Ok(_) | Err(Stopped::Asks(_))) => Err(NotRun::GivenUp.into()),
+                (_, outcome) => outcome,
+            };
             match self.requests.decided(key) {
                 Some((pending, undecided)) => self.goes_on((key, described), outcome, pending, undecided),
-                // It was cancelled in the meantime.
-                None if needs_end => self.audit.lock().not_started(key, None),
-                None => {}
+                // It was cancelled in the meantime, or its decision came too late.
+                None => self.audit.not_started(key, None),
             }
         }
+    }
+
+    /// Answers the calls on which nothing was decided in time: their threads hang, and are given up.
+    pub(super) fn decisions_overdue(&mut self) {
+        for Overdue { key, call, may_hang } in self.requests.overdue() {
+            let described = Fields::default();
+            self.give_back(key);
+            if may_hang && !self.calls.give_up(key) {
+                // No thread had begun with it.
+                self.requests.forget_decision(key);
+            }
+            let Some((pending, undecided)) = call else { continue };
+            pending.reply.task().into_iter().for_each(|task| self.tell_if_new(task));
+            self.not_queued(&undecided.tool_call, &(key, described), pending.reply, &NotRun::Undecided);
+        }
+        let again = self.requests.looks_again();
+        again.into_iter().for_each(|after| self.look_for_overdue(after));
+    }
+
+    fn look_for_overdue(&mut self, after: Duration) {
+        self.inbox.forget(Deadline::Decision);
+        self.inbox.after(after, Deadline::Decision);
     }
 
     /// Queues a call that is decided, asks a person about it, or answers why it does not run.
@@ -246,8 +275,6 @@ impl Server<'_> {
                 let call = AskedCall { request, pending, key: decided.0, question: 0 };
                 self.ask_about((&tool_call, &decided), *asked, call, is_background);
             }
-            // The reply that is dropped is answered with an error.
-            Err(Stopped::Panicked) => {}
         }
     }
 
@@ -318,16 +345,14 @@ impl Server<'_> {
 
     /// Answers a call that does not run, without a decision, and records it.
     fn undecided(&mut self, tool_call: &ToolCall, sent: Option<&SentWords>, reply: Reply, why: &NotRun) {
-        self.audit.lock().refused(reply.id(), reply.called(), None, &why.to_string());
+        self.audit.refused(reply.id(), reply.called(), None, &why.to_string());
         let sent = sent.map_or_else(Fields::default, |sent| sent.describe(&self.parts));
         self.not_run(tool_call, &sent, reply, why);
     }
 
     /// Answers a call that does not run after its decision, and records it. The policy's refusals are recorded as decisions.
     fn not_queued(&mut self, tool_call: &ToolCall, (key, described): &(u64, Fields), reply: Reply, why: &NotRun) {
-        if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
-            self.audit.lock().not_started(*key, Some(&why.to_string()));
-        }
+        self.audit.does_not_run(*key, &reply, why);
         self.not_run(tool_call, described, reply, why);
     }
 }

@@ -27,9 +27,12 @@ impl Server<'_> {
         }
         match was {
             CancelledAs::Undecided => {
-                self.audit.lock().refused(reply.id(), reply.called(), None, "cancelled before it was decided on");
+                self.audit.refused(reply.id(), reply.called(), None, "cancelled before it was decided on");
             }
-            CancelledAs::Queued(call) => self.audit.lock().not_started(call, None),
+            CancelledAs::Deciding(call) => {
+                self.audit.given_up(call, &reply, "cancelled before it was decided on");
+            }
+            CancelledAs::Queued(call) => self.audit.not_started(call, None),
             CancelledAs::Other => {}
         }
         reply

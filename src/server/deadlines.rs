@@ -54,6 +54,21 @@ impl Since {
     }
 }
 
+/// A point in time that is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Until(Instant);
+
+impl Until {
+    pub(super) fn after(delay: Duration) -> Self {
+        Self(Instant::now() + delay)
+    }
+
+    /// The time until then; zero if it has passed.
+    pub(super) fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

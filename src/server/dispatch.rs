@@ -15,6 +15,7 @@ use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
 use super::session::{RequestContext, Served, Session};
+use crate::audit::Event;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
 };
@@ -39,7 +40,7 @@ impl Server<'_> {
                 return self.refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string()));
             }
         }
-        let received = self.audit.lock().of_request(&request, |tool| self.parts.toolbox.find(tool), line);
+        let received = self.audit.of_request(&request, |tool| self.parts.toolbox.find(tool), line);
         self.serve_request(HeldCall { request, reply, approved: None, received });
     }
 
@@ -58,14 +59,14 @@ impl Server<'_> {
             Err(error) => return self.refuse(reply, error),
         };
         match &served {
-            Served::Request(context) => self.audit.lock().hears(context.client_info.as_ref()),
-            Served::Handshake(_) => self.audit.lock().hears(self.session.client_info()),
+            Served::Request(context) => self.audit.hears(context.client_info.as_ref()),
+            Served::Handshake(_) => self.audit.hears(self.session.client_info()),
             Served::EarlyPing => {}
         }
         let mut recorded = Ok(());
         match received {
-            Some(received) if request.method == "tools/call" => recorded = self.audit.lock().received(*received),
-            Some(received) => self.audit.lock().received_and_answered(*received),
+            Some(received) if request.method == "tools/call" => recorded = self.audit.received(*received),
+            Some(received) => self.audit.note(|| Event::Received(*received)),
             None => {}
         }
         let context = match served {
@@ -124,7 +125,7 @@ impl Server<'_> {
 
     /// Handles a notification from the client.
     pub(super) fn notification(&mut self, notification: &Notification, line: &ReceivedLine<'_>) {
-        self.audit.lock().notified(notification, line);
+        self.audit.notified(notification, line);
         match notification.method.as_str() {
             "notifications/cancelled" => {
                 if let Some(id) = notification.params.get("requestId").and_then(RequestId::from_value) {
@@ -139,7 +140,7 @@ impl Server<'_> {
 
     /// Handles a response from the client: to one of the server's requests, or unsolicited.
     pub(super) fn response(&mut self, response: &Response, line: &ReceivedLine<'_>) {
-        self.audit.lock().responded(response, line);
+        self.audit.responded(response, line);
         match response.id.as_ref().and_then(|id| self.outgoing.answered(id)) {
             Some((number, Question::Roots)) => self.roots_answered(number, &response.result),
             Some((number, Question::Approval)) => self.client_answered(number, &response.result),

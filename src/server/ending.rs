@@ -4,12 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use super::anchor::Anchor;
-use super::audit_records::part_ended;
 use super::auditor::Auditor;
 use super::call_threads::CallDecided;
 use super::event::{Deadline, Event};
 use super::questions::SessionEnd;
-use super::requests::GivenUp;
+use super::requests::{GivenUp, HeldCall};
 use super::run::{DrainTime, Lifecycle, Server, not_anchored};
 use crate::config::LogLevel;
 
@@ -18,6 +17,9 @@ const ENDING: Duration = Duration::from_millis(850);
 
 /// How long the ends are waited for that are to be recorded once everything was killed.
 const LATE_ENDS: Duration = Duration::from_millis(50);
+
+/// The reason of the record of a call that the end came before.
+const NOT_DECIDED: &str = "the session ended before it was decided on";
 
 /// How often to look whether the thread of the persistent shell has ended.
 const MOMENT: Duration = Duration::from_millis(1);
@@ -87,14 +89,14 @@ impl Server<'_> {
     fn shut_down(&mut self) {
         let GivenUp { queued, held, undecided, asked, unanswered } = self.requests.shut_down();
         unanswered.iter().for_each(|line| self.log.write(LogLevel::Info, line.as_str()));
-        queued.into_iter().for_each(|call| self.audit.lock().not_started(call, None));
-        for reply in held.into_iter().map(|held| held.reply).chain(undecided) {
-            self.audit.lock().refused(reply.id(), reply.called(), None, "the session ended before it was decided on");
+        queued.into_iter().for_each(|call| self.audit.not_started(call, None));
+        for HeldCall { reply, .. } in held {
+            self.audit.refused(reply.id(), reply.called(), None, NOT_DECIDED);
         }
-        asked
-            .iter()
-            .filter_map(|call| self.questions.withdrawn(call))
-            .for_each(|event| self.audit.lock().record(|| event));
+        for (call, reply) in undecided {
+            self.audit.given_up(call, &reply, NOT_DECIDED);
+        }
+        asked.iter().filter_map(|call| self.questions.withdrawn(call)).for_each(|event| self.audit.note(|| event));
         self.questions.shut_down();
         self.asker.end_all();
         if self.shell.give_up() {
@@ -112,11 +114,11 @@ impl Server<'_> {
         if !self.leftovers.end_all(self.is_late) {
             self.log.write(LogLevel::Error, "some processes that commands left behind could not be ended");
         }
-        self.leftovers.held().for_each(|ended| self.audit.lock().ended(ended));
+        self.leftovers.held().for_each(|ended| self.audit.ended(ended));
         self.hear_ends(LATE_ENDS, Auditor::waits_for_ends);
         self.end_decided();
-        self.audit.lock().lose_ends();
-        self.audit.lock().end();
+        self.audit.lose_ends();
+        self.audit.end();
         self.tell_of_audit();
         // After the last record.
         if let Some(Err(why)) = self.anchor.take().map(Anchor::end) {
@@ -133,19 +135,18 @@ impl Server<'_> {
 
     /// Records that the calls never start that threads have decided on meanwhile.
     fn end_decided(&mut self) {
-        let decided = self.calls.take_decided().into_iter().filter(CallDecided::needs_end);
-        decided.for_each(|decided| self.audit.lock().not_started(decided.key, None));
+        while let Some(CallDecided { key, .. }) = self.calls.next_decided() {
+            self.audit.not_started(key, None);
+        }
     }
 
     /// Records the ends of calls that come too late to be served, within this time, and as long as they are waited for.
     fn hear_ends(&mut self, within: Duration, are_waited_for: impl Fn(&Auditor) -> bool) {
         self.inbox.forget(Deadline::Ended);
         self.inbox.after(within, Deadline::Ended);
-        while are_waited_for(&self.audit.lock()) {
+        while are_waited_for(&self.audit) {
             match self.inbox.next() {
-                Some(Event::Started { key, part, started }) => self.audit.lock().started(key, part, &started),
-                Some(Event::PartEnded { key, part, end }) => self.audit.lock().record(|| part_ended(key, part, end)),
-                Some(Event::Ended(ended)) => self.audit.lock().ended(&ended),
+                Some(Event::Ended(ended)) => self.audit.ended(&ended),
                 Some(Event::Decided) => self.end_decided(),
                 Some(Event::Deadline(Deadline::Ended)) | None => break,
                 Some(_) => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::approval::Answer;
 use crate::audit::Stream;
-use crate::exec::{End, Limit, Looked, StartedCommand};
+use crate::exec::{End, Limit, Looked};
 use crate::jsonrpc::Line;
 use crate::shell::ShellState;
 
@@ -25,13 +25,10 @@ pub(crate) enum Event {
     Decided,
     /// A thread has decided on a call, and runs it. Sent only if the client wants to hear of it.
     Allowed { key: u64, command: String, rule: String },
+    /// The thread of a call has panicked, so that nothing else will be heard of it.
+    Panicked { key: u64 },
     /// The command of a call has ended.
     Ended(CallEnded),
-    /// The command of a call has started; `part` is its number in a line.
-    Started { key: u64, part: Option<usize>, started: Box<StartedCommand> },
-    /// A process of a line has ended.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "no lines are run there"))]
-    PartEnded { key: u64, part: usize, end: End },
     /// A call is still running. Dropped if the channel is full, so that no worker waits for the loop.
     Progress(Progress),
     /// The operator's program has asked a person this question, and has ended; `said` is what it wrote to standard error.
@@ -78,6 +75,8 @@ pub(crate) enum Deadline {
     Asking(u64),
     /// The call of this number is handed over to the background, if it is still running.
     HandOver(u64),
+    /// The time is over in which a call has to be decided on.
+    Decision,
     /// The read of this number has waited as long as it asked to.
     Read(u64),
     /// The task of this number expires.
@@ -102,8 +101,6 @@ pub(crate) struct CallEnded {
 /// The facts for the record of a command's end, in addition to how it ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndOfCommand {
-    /// Its start, if the loop has not been told about it.
-    pub started: Option<StartedCommand>,
     /// The limit that it hit.
     pub limit: Option<Limit>,
     /// Its output; `None` if it never ran.

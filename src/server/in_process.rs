@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::auditor::SharedAuditor;
+use super::auditor::Auditor;
+use super::facts::Facts;
 use super::job::{Job, observe_end, report_of};
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -139,7 +140,8 @@ impl Parts {
             id: &key.into(),
             remembered: &[],
             approved: None,
-            audit: &SharedAuditor::default(),
+            audit: &Auditor::default(),
+            facts: &Facts::default(),
             described: Fields::default(),
         };
         match deciding.process(call, self.policy.directories())?.work {
@@ -174,7 +176,7 @@ impl From<Stopped> for CallError {
                 Proposed::Line(proposal) => Refusal::Line(Box::new(LineRefusal::NeedsApproval(proposal))),
             }),
             // Nothing is recorded, and nothing else stops a decision.
-            Stopped::NotRun(_) | Stopped::Panicked => Self::NotRecorded,
+            Stopped::NotRun(_) => Self::NotRecorded,
         }
     }
 }

@@ -121,15 +121,6 @@ impl Inbox {
         }
     }
 
-    /// Whether this many bytes can certainly be written without waiting for the client.
-    pub(super) fn takes(&self, bytes: usize) -> bool {
-        #[cfg(unix)]
-        let takes = self.polled.as_ref().is_some_and(|polled| polled.takes(bytes));
-        #[cfg(not(unix))]
-        let takes = bytes == 0;
-        takes
-    }
-
     /// Sets a deadline, which becomes an event after the delay.
     pub(super) fn after(&mut self, delay: Duration, deadline: Deadline) {
         self.deadlines.set(delay, deadline);

@@ -1,18 +1,17 @@
 //! A call that runs one process, and what is reported of its end, on any thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use super::audit_records::stream;
+use super::auditor::Auditor;
 use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
 use super::inbox::EventSender;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
 use super::parts::Parts;
-use crate::exec::{
-    ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,
-};
+use crate::exec::{ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StopSignal};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::rules::CommandRule;
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
@@ -54,6 +53,8 @@ impl Job {
     }
 }
 
+/// The answer to a call that panicked.
+pub(super) const PANICKED: &str = "the server failed while it ran the command; its log says more";
 /// The interval between progress notifications.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
@@ -66,8 +67,9 @@ pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
     Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
 }
 
-/// The executor of all commands or of one rule, and the other parts of the server.
+/// The executor of all commands or of one rule, the audit log, and the other parts of the server.
 pub(super) struct RunsWith {
+    pub audit: Auditor,
     pub executor: Arc<dyn Executor>,
     pub parts: Arc<Parts>,
 }
@@ -85,9 +87,6 @@ pub(super) struct Ending {
     observer: Arc<dyn Observer>,
     is_audited: bool,
 }
-
-/// A start that the loop has not been told about.
-type Untold = Arc<Mutex<Option<StartedCommand>>>;
 
 impl Job {
     /// Splits the job into what the executor needs, and what is needed to report its end.
@@ -113,7 +112,7 @@ impl Job {
 impl Ending {
     /// Tells the observer about the end, and makes the answer. `outcome` is what became of the command; an `Err` if the
     /// executor panicked.
-    fn of(self, outcome: thread::Result<Result<Output, ExecError>>, started: Option<StartedCommand>) -> CallEnded {
+    fn of(self, outcome: thread::Result<Result<Output, ExecError>>) -> CallEnded {
         let Self { key, word, literal_pattern, revision, success, report, observer, is_audited } = self;
         let seen = match &outcome {
             Ok(Ok(output)) => CommandOutcome::Ran(output),
@@ -121,10 +120,8 @@ impl Ending {
             Err(_) => CommandOutcome::Panicked,
         };
         observe_end(&*observer, key, seen);
-        let facts = is_audited.then(|| {
-            let end = outcome.as_ref().ok().and_then(|ran| ran.as_ref().ok()).map(end_of).unwrap_or_default();
-            Box::new(EndOfCommand { started, ..end })
-        });
+        let facts = is_audited
+            .then(|| Box::new(outcome.as_ref().ok().and_then(|ran| ran.as_ref().ok()).map(end_of).unwrap_or_default()));
         let (result, how) = match outcome {
             Ok(Ok(output)) => {
                 let Output { end, elapsed, .. } = output;
@@ -141,7 +138,7 @@ impl Ending {
 impl Ending {
     /// The result after a panic.
     pub(super) fn panicked() -> (CallToolResult, HowEnded) {
-        let sentence = "the server failed while it ran the command; its log says more".to_owned();
+        let sentence = PANICKED.to_owned();
         (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
     }
 }
@@ -169,34 +166,24 @@ pub(super) fn report_of(
 
 /// Runs a command to its end on this thread, and makes the answer.
 pub(super) fn run(with: &RunsWith, events: &EventSender, job: Job, stop: StopSignal) -> CallEnded {
-    let (key, is_audited, untold) = (job.key, job.is_audited, Untold::default());
+    let (key, is_audited) = (job.key, job.is_audited);
     let (mut invocation, ending) = job.split(stop, events, with);
-    invocation.on_start = is_audited.then(|| tell_start(key, events.clone(), Arc::clone(&untold)));
+    invocation.on_start = is_audited.then(|| note_start(key, None, &with.audit));
     // A panic ends only the call, with an error, and neither the thread nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| with.executor.run(invocation)));
-    ending.of(outcome, take_start(&untold))
+    ending.of(outcome)
 }
 
-/// Takes the start that the loop has not been told about.
-fn take_start(kept: &Untold) -> Option<StartedCommand> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-/// Tells the loop that a command has started, without waiting for it. If the channel is full, the end of the command
-/// reports the start too.
-fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnStart {
-    OnStart(Box::new(move |started| {
-        let sent = events.try_send(Event::Started { key, part: None, started: Box::new(started) });
-        if let Some(Event::Started { started, .. }) = sent.err().map(|event| *event) {
-            *untold.lock().unwrap_or_else(PoisonError::into_inner) = Some(*started);
-        }
-    }))
+/// Notes the start of a command, or of the command of a line with this number.
+pub(super) fn note_start(key: u64, part: Option<usize>, audit: &Auditor) -> OnStart {
+    let audit = audit.clone();
+    OnStart(Box::new(move |started| audit.started(key, part, &started)))
 }
 
 /// Returns the facts for the record of a command that ran.
 pub(super) fn end_of(output: &Output) -> EndOfCommand {
     let (stdout, stderr) = (Some(stream(&output.stdout)), Some(stream(&output.stderr)));
-    EndOfCommand { started: None, limit: output.limit, stdout, stderr }
+    EndOfCommand { limit: output.limit, stdout, stderr }
 }
 
 /// Tells the observer that a command has ended. Since it has run, a panic of the observer is ignored.

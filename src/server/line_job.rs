@@ -1,13 +1,13 @@
 //! A call of several commands, when its turn comes: it runs on a thread that no sandbox confines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::audit_records::part_record;
-use super::auditor::SharedAuditor;
-use super::event::{CallEnded, Event, HowEnded};
+use super::audit_records::{part_ended, part_record};
+use super::auditor::Auditor;
+use super::event::{CallEnded, HowEnded};
 use super::inbox::EventSender;
-use super::job::{Ending, RunsWith, end_of, heartbeat, observe_end};
+use super::job::{Ending, RunsWith, end_of, heartbeat, note_start, observe_end};
 use super::observer::CommandOutcome;
 use crate::audit::Digest;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
@@ -76,17 +76,13 @@ pub(super) fn changing_part(parts: &[PartDecision]) -> String {
 
 impl LineJob {
     /// Runs the line to its end on this thread, and makes the answer.
-    pub(super) fn run(
-        self: Box<Self>,
-        with: &RunsWith,
-        (events, audit): (&EventSender, &SharedAuditor),
-        stop: StopSignal,
-    ) -> CallEnded {
+    pub(super) fn run(self: Box<Self>, with: &RunsWith, events: &EventSender, stop: StopSignal) -> CallEnded {
         let Self { key, planned, directories, input, limits, wants_progress, revision, spool, audited, .. } = *self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
         let report = ReportSettings { kept_as, ..with.parts.report.clone() };
         let is_audited = audited.is_some();
-        let observes = Heard { key, events: events.clone(), is_audited, untold: Arc::default() };
+        let audit = &with.audit;
+        let observes = Heard { key, audit };
         let mut decides = AtTurn {
             planned: &planned,
             policy: &with.parts.policy,
@@ -114,7 +110,6 @@ impl LineJob {
             Some(processes) => processes.run_line(invocation),
             None => Err(ExecError::NoLines),
         }));
-        observes.finish();
         let seen = match &outcome {
             Ok(Ok(ran)) => CommandOutcome::Ran(&ran.output),
             Ok(Err(error)) => CommandOutcome::Failed(error),
@@ -152,7 +147,7 @@ struct AtTurn<'a> {
     policy: &'a Policy,
     directories: &'a Directories,
     key: u64,
-    audit: &'a SharedAuditor,
+    audit: &'a Auditor,
     audited: Option<(RequestId, String)>,
     /// The input of the call.
     input: Option<Digest>,
@@ -167,50 +162,25 @@ impl Decides for AtTurn<'_> {
                 .iter()
                 .filter_map(|part| part_record(call, part, self.input.as_ref().zip(self.planned.reader())))
                 .collect();
-            let recorded = self.audit.lock().decided_parts(records);
+            let recorded = self.audit.decided_parts(records);
             recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         }
         outcome.map_err(LineError::Refused)
     }
 }
 
-/// Tells the loop of the processes of a line.
-struct Heard {
+/// Notes the processes of a line in the audit log.
+struct Heard<'a> {
     key: u64,
-    events: EventSender,
-    is_audited: bool,
-    /// Events that the loop has not taken yet, since it is behind: nothing that runs waits for it.
-    untold: Arc<Mutex<Vec<Event>>>,
+    audit: &'a Auditor,
 }
 
-impl Heard {
-    fn tell(events: &EventSender, untold: &Mutex<Vec<Event>>, event: Event) {
-        let mut untold = untold.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = if untold.is_empty() { events.try_send(event).err() } else { Some(Box::new(event)) };
-        untold.extend(left.map(|event| *event));
-    }
-
-    /// Tells the loop of the rest, now that nothing runs any more.
-    fn finish(&self) {
-        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
-        for event in untold {
-            self.events.send(event);
-        }
-    }
-}
-
-impl Observes for Heard {
+impl Observes for Heard<'_> {
     fn on_start(&self, part: usize) -> Option<OnStart> {
-        let (key, events, untold) = (self.key, self.events.clone(), Arc::clone(&self.untold));
-        let tell = move |started| {
-            Self::tell(&events, &untold, Event::Started { key, part: Some(part), started: Box::new(started) });
-        };
-        self.is_audited.then(|| OnStart(Box::new(tell)))
+        self.audit.is_on().then(|| note_start(self.key, Some(part), self.audit))
     }
 
     fn ended(&self, part: usize, end: End) {
-        if self.is_audited {
-            Self::tell(&self.events, &self.untold, Event::PartEnded { key: self.key, part, end });
-        }
+        self.audit.note(|| part_ended(self.key, part, end));
     }
 }

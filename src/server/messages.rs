@@ -36,7 +36,7 @@ impl Server<'_> {
             LongLine::Other => (None, true),
         };
         let why = format!("invalid request: the line is longer than {MAX_LINE} bytes");
-        self.audit.lock().malformed(id, INVALID_REQUEST, &why, None);
+        self.audit.malformed(id, INVALID_REQUEST, &why, None);
         if is_answered {
             self.send(Some(encode::error(id, &ErrorObject::new(INVALID_REQUEST, why))));
         }
@@ -59,7 +59,7 @@ impl Server<'_> {
     }
 
     fn refuse_batch(&mut self, code: i32, why: &str, line: &ReceivedLine<'_>) {
-        self.audit.lock().malformed(None, code, why, Some(line));
+        self.audit.malformed(None, code, why, Some(line));
         self.send(Some(encode::error(None, &ErrorObject::new(code, why))));
     }
 
@@ -69,7 +69,7 @@ impl Server<'_> {
             Ok(Message::Notification(notification)) => self.notification(&notification, line),
             Ok(Message::Response(response)) => self.response(&response, line),
             Err(Malformed { id, error }) => {
-                self.audit.lock().malformed(id.as_ref(), error.code, &error.message, Some(line));
+                self.audit.malformed(id.as_ref(), error.code, &error.message, Some(line));
                 self.log.write(LogLevel::Debug, &format!("a line that isn't a message: {}", error.message));
                 let answer = self.replies.error_to(id.as_ref(), to, &error);
                 self.send(answer);

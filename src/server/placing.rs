@@ -104,7 +104,7 @@ impl Server<'_> {
         let before: Vec<_> = self.roots.last.iter().flat_map(|last| last.held_for_client()).cloned().collect();
         let (directories, client) = self.parts.policy.directories().with_client_roots_after(uris, &before);
         if self.roots.last.is_none() || !client.dropped.is_empty() || !are_same(&client.directories, &before) {
-            self.audit.lock().record(|| recorded(&client.directories, &client.dropped));
+            self.audit.note(|| recorded(&client.directories, &client.dropped));
         }
         client.dropped.into_iter().for_each(|why| self.log.write(LogLevel::Warn, &why));
         self.log.write(LogLevel::Info, &log::client_roots(&client.directories));

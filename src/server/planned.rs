@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::approval::{CallToApprove, Terms};
 use super::audit_records::decided_record;
-use super::auditor::SharedAuditor;
+use super::auditor::Auditor;
 use super::budget::{cost_of_claims, cost_of_words};
-use super::facts::Known;
+use super::facts::{Facts, Known};
 use super::job::Job;
 use super::kept::shown;
 use super::log::Fields;
@@ -50,8 +50,6 @@ pub(super) enum Stopped {
     NotRun(NotRun),
     /// A person has to approve it first.
     Asks(Box<CallToApprove>),
-    /// Its decision panicked.
-    Panicked,
 }
 
 impl<T: Into<NotRun>> From<T> for Stopped {
@@ -97,7 +95,9 @@ pub(super) struct Deciding<'a> {
     pub remembered: &'a [Arc<CallToApprove>],
     /// The person's approval of this very call.
     pub approved: Option<&'a CallToApprove>,
-    pub audit: &'a SharedAuditor,
+    pub audit: &'a Auditor,
+    /// The facts about the call, which say whether anybody waits for it.
+    pub facts: &'a Facts,
     /// The fields of the log line about the decision.
     pub described: Fields,
 }
@@ -218,7 +218,7 @@ impl Deciding<'_> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
         self.described = self.tool_call.decided(key, &explanation.words);
-        self.audit.decided(self.client(), || vec![record((key, self.id, tool))])
+        self.audit.decided((key, self.facts), self.client(), || vec![record((key, self.id, tool))])
     }
 
     /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.

@@ -14,9 +14,6 @@ use super::event::Event;
 use crate::jsonrpc::LineReader;
 use crate::poll::pipe;
 
-/// How many bytes a pipe takes without blocking once poll(2) says that it is ready, see pipe(7).
-const TAKEN: usize = 4096;
-
 /// Wakes a loop that sleeps in poll(2). Ringing it does nothing until such a loop has hung it up.
 #[derive(Debug, Default)]
 pub(super) struct Bell(OnceLock<OwnedFd>);
@@ -122,15 +119,6 @@ impl Polled {
         let event = Event::from(read);
         self.has_ended = matches!(event, Event::InputEnded(_));
         Some(event)
-    }
-
-    /// Whether the output is a pipe or socket that takes this many bytes without blocking.
-    pub(super) fn takes(&self, bytes: usize) -> bool {
-        let Some(output) = self.gate.output.as_ref().filter(|_| bytes <= TAKEN) else { return false };
-        let mut polled = [PollFd::new(output, PollFlags::OUT)];
-        let is_ready = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok();
-        let [polled] = polled;
-        is_ready && polled.revents().contains(PollFlags::OUT)
     }
 
     /// Waits for the stream, the bell, or the closing of the output. Only the last of these is an event by itself.

@@ -7,7 +7,6 @@
 //! | deciding | its decision, on a thread | its turn, a question, or its refusal |
 //! | queued | its turn | its turn, which runs it or answers it |
 //! | running | the end of its command | the answer |
-//! | unwanted | its decision; it was cancelled and never starts | that decision |
 //! | answered | the end of its command; nobody waits for the result any more | that end |
 //! | background | the end of its command; it was answered, and can be asked about | that end |
 //! | reading | the output of another call | its answer |
@@ -18,8 +17,10 @@
 //!
 //! - `entries`: the entries of the table
 //! - `lanes`: the queue and the running calls
+//! - `decisions`: the calls that threads decide on, also those that nobody waits for any more
 //! - `ends`: how requests are cancelled or given up
 
+mod decisions;
 mod ends;
 mod entries;
 mod lanes;
@@ -29,9 +30,12 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::deadlines::Until;
 use super::replies::Reply;
 use crate::jsonrpc::{Request, RequestId};
 
+use decisions::Decision;
+pub(super) use decisions::Overdue;
 pub(super) use ends::GivenUp;
 use entries::Entry;
 pub(super) use entries::{
@@ -64,8 +68,12 @@ pub(super) struct Requests {
     processes: Lane,
     shell: Lane,
     background: Lane,
-    /// The number of calls without a turn that threads decide on.
+    /// The decisions that threads make, by the numbers of the calls.
+    decisions: BTreeMap<u64, Decision>,
+    /// The number of calls without a turn among them, but for those that hang.
     deciding: usize,
+    /// When the decisions will be looked at that are overdue then.
+    looks_at: Option<Until>,
     /// The call in the background that runs in the persistent shell.
     in_shell: Option<u64>,
     last: u64,
@@ -81,7 +89,9 @@ impl Requests {
             processes: lane(most_processes),
             shell: lane(1),
             background: lane(most_background),
+            decisions: BTreeMap::new(),
             deciding: 0,
+            looks_at: None,
             in_shell: None,
             last: 0,
             last_other: 0,

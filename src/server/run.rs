@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::anchor::Anchor;
 use super::approval::Answer;
 use super::asker::Asker;
-use super::audit_records::part_ended;
-use super::auditor::{Auditor, SharedAuditor};
+use super::auditor::Auditor;
 use super::call_threads::CallThreads;
 use super::event::{Deadline, Event, Progress};
 use super::inbox::{self, Ender, EventSender, Inbox};
@@ -58,7 +57,7 @@ pub struct Server<'o> {
     pub(super) kept: KeptCalls,
     pub(super) reads: Reads,
     pub(super) tasks: Tasks,
-    pub(super) audit: SharedAuditor,
+    pub(super) audit: Auditor,
     pub(super) calls: CallThreads,
     pub(super) shell: ShellRunner,
     pub(super) leftovers: Leftovers,
@@ -99,7 +98,7 @@ impl<'o> Server<'o> {
     pub fn new(mut parts: Parts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
         let mut log = Log::new(parts.log_level, log).hiding(Arc::clone(&parts.secrets));
-        let audit = SharedAuditor::new(Auditor::new(parts.audit.take()));
+        let audit = Auditor::new(parts.audit.take());
         let anchor = parts.anchor.take();
         let parts = Arc::new(parts);
         let (start, observer) = (parts.policy.directories().base(), Arc::clone(&parts.observer));
@@ -110,7 +109,7 @@ impl<'o> Server<'o> {
         });
         let calls = CallThreads::new(Arc::clone(&parts), events.clone(), audit.clone());
         let asker = Asker::new(events.clone());
-        let anchor = anchor.zip(audit.lock().reader()).and_then(|(settings, reader)| {
+        let anchor = anchor.zip(audit.reader()).and_then(|(settings, reader)| {
             let started = Anchor::start(settings, reader, events.clone());
             started.map_err(|why| log.write(LogLevel::Error, &not_anchored(&why))).ok()
         });
@@ -158,7 +157,7 @@ impl<'o> Server<'o> {
     }
 
     pub(super) fn tell_of_audit(&mut self) {
-        for (level, line) in self.audit.lock().told() {
+        for (level, line) in self.audit.told() {
             self.log.write(level, &line);
         }
     }
@@ -168,7 +167,7 @@ impl<'o> Server<'o> {
     /// # Errors
     /// [`NotStarted::Audit`], if the audit log can't be opened.
     pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
-        self.audit.lock().broken().map_or(Ok(()), Err)
+        self.audit.broken().map_or(Ok(()), Err)
     }
 
     /// Returns a handle that ends the server from another thread.
@@ -213,6 +212,14 @@ impl<'o> Server<'o> {
 
     fn serve_inbox(mut self) -> io::Result<()> {
         self.parts.read_locked();
+        let events = self.events.clone();
+        // If the channel is full, the loop looks for messages anyway.
+        if let Err(error) = self.audit.write_on_a_thread(move || events.send_if_free(Event::News)) {
+            self.log.write(
+                LogLevel::Warn,
+                &format!("the audit log has no thread, so the server waits for each record: {error}"),
+            );
+        }
         let served = self.run();
         self.end(served)
     }
@@ -228,8 +235,6 @@ impl<'o> Server<'o> {
             self.look_for_news();
             self.answer_lost();
             let written = self.write_unsent();
-            // After the answers, so that these don't wait for the audit log.
-            self.audit.lock().answers_sent();
             self.tell_of_audit();
             if let Err(error) = written {
                 self.client_is_gone(&error);
@@ -249,11 +254,10 @@ impl<'o> Server<'o> {
                 self.end_subscriptions();
                 self.end_everything();
             }
-            Event::Started { key, part, started } => self.audit.lock().started(key, part, &started),
-            Event::PartEnded { key, part, end } => self.audit.lock().record(|| part_ended(key, part, end)),
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
             Event::Decided => self.calls_decided(),
             Event::Allowed { key, command, rule } => self.call_allowed(key, &command, &rule),
+            Event::Panicked { key } => self.call_panicked(key),
             Event::Ended(ended) => self.call_ended(ended),
             Event::Looked(looked) => self.looked(looked),
             // The flag is looked at after each event.
@@ -275,6 +279,7 @@ impl<'o> Server<'o> {
             Deadline::State(number) => self.state_expired(number),
             Deadline::Asking(number) => self.tick(number),
             Deadline::HandOver(key) => self.hand_over(key),
+            Deadline::Decision => self.decisions_overdue(),
             Deadline::Read(key) => self.read_overdue(key),
             Deadline::Task(number) => self.task_expired(number),
         }
@@ -291,10 +296,6 @@ impl<'o> Server<'o> {
         for line in std::mem::take(&mut self.unsent) {
             if self.lifecycle == Lifecycle::Ending {
                 continue;
-            }
-            // The records must not wait for a client that does not read.
-            if self.audit.lock().has_unwritten() && !self.inbox.takes(line.len()) {
-                self.audit.lock().write_waiting();
             }
             self.output.write_all(&line)?;
             self.output.flush()?;

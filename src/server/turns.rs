@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::call_threads::Turn;
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::facts::Facts;
+use super::job::PANICKED;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::requests::{Finished, LaneName, Pending, Work};
@@ -35,7 +36,6 @@ impl Server<'_> {
 
     fn start_call(&mut self, (key, lane): (u64, LaneName), pending: Pending, work: Work) {
         self.leftovers.begins(key);
-        self.audit.lock().begins(key);
         let revision = work.revision();
         match self.begin((key, lane), &pending.facts, work) {
             Ok(stop) if lane == LaneName::Background => self.runs_in_background(key, pending, stop, revision),
@@ -80,11 +80,14 @@ impl Server<'_> {
         Some((stop, Turn { stop: signal, spool, tells_allowed }))
     }
 
-    /// Gives back what a call has taken that does not run after all. The table has given back its turn.
-    pub(super) fn give_back_turn(&mut self, key: u64) {
+    /// Gives back what a call has taken that does not run after all, but for its turn, which the table gives back. Returns
+    /// whether its client wanted it to end.
+    pub(super) fn give_back(&mut self, key: u64) -> bool {
+        let was_stopped = self.kept.get(key).is_some_and(|call| call.stopped.is_some());
         self.leftovers.ends(key);
         self.kept.forget(key);
         self.inbox.forget(Deadline::HandOver(key));
+        was_stopped
     }
 
     /// Gives the work to the thread that does it.
@@ -108,7 +111,7 @@ impl Server<'_> {
                 let started = if self.audit.is_on() { turn.started() } else { None };
                 let begun = self.shell.begin(*turn, self.parts.policy.directories());
                 if let Some(started) = started.filter(|_| begun.is_ok()) {
-                    self.audit.lock().started(key, None, &started);
+                    self.audit.started(key, None, &started);
                 }
                 begun
             }
@@ -138,7 +141,7 @@ impl Server<'_> {
     fn not_started(&mut self, (key, pending, revision): (u64, Pending, Revision), why: &NotRun) {
         let line = Fields::of_call(pending.reply.id()).and(pending.facts.description());
         self.log.write(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
-        self.audit.lock().not_started(key, Some(&why.to_string()));
+        self.audit.not_started(key, Some(&why.to_string()));
         self.answer(pending.reply, CallToolResult::error(why.to_string()).encode(revision));
     }
 
@@ -165,6 +168,27 @@ impl Server<'_> {
         }
     }
 
+    /// Answers a call whose thread has panicked.
+    pub(super) fn call_panicked(&mut self, key: u64) {
+        if self.requests.is_decided_on(key) {
+            self.give_back(key);
+            // A reply that is dropped is answered with an error.
+            let call = self.requests.decided(key);
+            call.iter().for_each(|(pending, _)| self.audit.given_up(key, &pending.reply, PANICKED));
+            return self.audit.not_started(key, Some(PANICKED));
+        }
+        if let Some(revision) = self.requests.feedback(key).map(|feedback| feedback.revision()) {
+            let result = CallToolResult::error(PANICKED.to_owned()).encode(revision);
+            self.call_ended(CallEnded {
+                key,
+                result,
+                how: HowEnded::Failed(PANICKED.to_owned()),
+                shell: None,
+                facts: None,
+            });
+        }
+    }
+
     /// Answers a call whose leftovers are gone, or are not waited for any more.
     pub(super) fn looked(&mut self, looked: Looked) {
         let Some(ended) = self.leftovers.release(looked.key) else { return };
@@ -177,7 +201,7 @@ impl Server<'_> {
 
     /// Answers a call, and tells the log and the client of its end.
     fn finish_call(&mut self, ended: CallEnded) {
-        self.audit.lock().ended(&ended);
+        self.audit.ended(&ended);
         let CallEnded { key, result, how, shell, facts: _ } = ended;
         self.kept.ended(key, &how);
         let restarted = shell.as_ref().and_then(|state| state.restarted().map(str::to_owned));

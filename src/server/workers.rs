@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,12 +24,17 @@ pub(super) enum Pool {
     OfRule(String),
 }
 
-/// The work of a thread, which returns the event for the loop; `None` if another thread will tell it.
-pub(super) type Work = Box<dyn FnOnce() -> Option<Event> + Send>;
+/// The work of a thread for one call.
+pub(super) struct ThreadWork {
+    /// The number of the call.
+    pub key: u64,
+    /// It returns the event for the loop; `None` if another thread will tell it.
+    pub does: Box<dyn FnOnce() -> Option<Event> + Send>,
+}
 
 /// The work, and how its thread gets more.
 struct Assignment {
-    work: Work,
+    work: ThreadWork,
     thread: Sender<Assignment>,
 }
 
@@ -63,7 +69,7 @@ impl Workers {
         self: &Arc<Self>,
         pool: &Pool,
         executor: Option<&Arc<dyn Executor>>,
-        mut work: Work,
+        mut work: ThreadWork,
     ) -> io::Result<()> {
         loop {
             let idle = self.idle().threads.get_mut(pool).and_then(Vec::pop);
@@ -86,7 +92,9 @@ impl Workers {
         let go = move || {
             own_children();
             while let Ok(Assignment { work, thread }) = assignments.recv() {
-                let event = work();
+                let ThreadWork { key, does } = work;
+                // Whatever panics ends only this call, and neither the thread nor the server.
+                let event = catch_unwind(AssertUnwindSafe(does)).unwrap_or(Some(Event::Panicked { key }));
                 let is_worn = executor.as_ref().map_or_else(is_worn, |executor| executor.has_worn_thread());
                 // Before the loop is told, so that its next call finds the thread.
                 let goes_on = !is_worn && workers.rests(&pool, thread);

@@ -359,16 +359,18 @@ fn a_cancelled_call_and_one_that_never_started_have_an_end() {
     let call = |command: &str| json!({"name": "execute_command", "arguments": {"command": command}});
     let [running, queued, last] =
         ["sleep 30", "true", "sleep 31"].map(|command| server.send_request("tools/call", call(command)));
-    let have_started = |count: usize| {
+    let wait_for = |count: usize, event: &str| {
         let until = Instant::now() + Duration::from_secs(20);
-        while log.of("started").len() < count && Instant::now() < until {
+        while log.of(event).len() < count && Instant::now() < until {
             thread::park_timeout(Duration::from_millis(10));
         }
     };
+    // Cancelled before that, it would be on record as one that was not decided on.
+    wait_for(3, "decided");
     server.notify("notifications/cancelled", json!({"requestId": queued}));
-    have_started(1);
+    wait_for(1, "started");
     server.notify("notifications/cancelled", json!({"requestId": running}));
-    have_started(2);
+    wait_for(2, "started");
     let _ = last;
     end(server);
     let ended: BTreeMap<u64, bool> =
@@ -671,6 +673,29 @@ fn who_locks_the_log_holds_up_the_server_once() {
         flock(&reader, FlockOperation::NonBlockingUnlock).unwrap();
         assert_eq!(call(&mut server)["isError"], false);
     }
+    end(server);
+    log.records();
+}
+
+/// The call waits for the log, which somebody keeps locked. Nobody else does, although there is something to record of each message.
+#[test]
+fn a_call_that_waits_for_the_log_holds_up_no_message_behind_it() {
+    use rustix::fs::{FlockOperation, flock};
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "true", "--log", "off"]);
+    let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "execute_command", "arguments": {"command": "true"}}});
+    let pings = |server: &mut Server, ids: std::ops::Range<u64>| {
+        for id in ids {
+            server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        }
+    };
+    let reader = fs::File::open(log.path()).unwrap();
+    flock(&reader, FlockOperation::LockExclusive).unwrap();
+    server.send(&call(100));
+    pings(&mut server, 101..105);
+    let answers: Vec<u64> = (100..105).map(|_| server.recv()["id"].as_u64().unwrap()).collect();
+    assert_eq!(answers, [101, 102, 103, 104, 100]);
+    flock(&reader, FlockOperation::Unlock).unwrap();
     end(server);
     log.records();
 }

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 use std::io::{self, BufRead, Cursor, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use allowexec::config::{Config, ConfigError, Surroundings};
-use allowexec::exec::{Captured, End, ExecError, Executor, Invocation, Output, StopReason, stop};
+use allowexec::exec::{Captured, End, ExecError, Executor, Invocation, Output, Processes, StopReason, stop};
 use allowexec::policy::{CommandLine, Refusal};
 use allowexec::server::{
     CallError, CommandEnded, CommandOutcome, Decided, DrainTime, Observer, Parts, QuestionAnswered, QuestionAsked,
@@ -387,4 +388,100 @@ fn children_of_the_host_are_left_alone() {
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     assert!(done.wait().unwrap().success());
+}
+
+/// Panics where nobody expects it of an executor.
+struct PanicsEarly;
+
+impl Executor for PanicsEarly {
+    fn run(&self, _: Invocation) -> Result<Output, ExecError> {
+        unreachable!("it panics before")
+    }
+
+    fn as_processes(&self) -> Option<&Processes> {
+        panic!("the executor of the host panics, as the test asks")
+    }
+}
+
+/// The records of a log, by their kinds and calls.
+fn records(log: &Path) -> Vec<(String, u64)> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kind = |record: &Value| record["event"].as_str().unwrap().to_owned();
+    lines.map(|record| (kind(&record), record["call"].as_u64().unwrap_or_default())).collect()
+}
+
+/// How many records of this kind there are.
+fn count(records: &[(String, u64)], kind: &str) -> usize {
+    records.iter().filter(|(event, _)| event == kind).count()
+}
+
+/// A configuration with two turns and an audit log.
+fn audited(folder: &Path) -> Config {
+    let builder = Config::builder(Surroundings::of_this_process().unwrap()).allow(["echo"]).max_concurrent(2);
+    let log = folder.join("log").to_str().unwrap().to_owned();
+    builder.timeout(Duration::from_secs(1)).setting("audit", [log]).build().unwrap()
+}
+
+#[test]
+fn a_thread_that_panics_anywhere_answers_its_call_and_gives_back_its_turn() {
+    struct Panics;
+    impl Observer for Panics {
+        fn decided(&self, _: &Decided<'_>) {
+            panic!("the hook of the host panics, as the test asks");
+        }
+    }
+    let lines: String = (1..=20).map(|id| request(id, "echo x")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let mut parts = Parts::new(&audited(folder.path()));
+    parts.executor = Arc::new(PanicsEarly);
+    let answers = serve(parts, &lines);
+    assert!(answers.iter().all(|(_, text)| text.contains("the server failed while it ran")), "{answers:?}");
+    assert_eq!(answers.len(), 20);
+    let of_run = records(&folder.path().join("log"));
+    assert_eq!(["decided", "ended", "refused_request"].map(|kind| count(&of_run, kind)), [20, 20, 0], "{of_run:?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut parts = Parts::new(&audited(folder.path()));
+    parts.observer = Arc::new(Panics);
+    let answers = serve(parts, &lines);
+    assert!(answers.iter().all(|(_, text)| text.contains("-32603")), "{answers:?}");
+    assert_eq!(answers.len(), 20);
+    let undecided = records(&folder.path().join("log"));
+    let counted = ["decided", "ended", "refused_request"].map(|kind| count(&undecided, kind));
+    assert_eq!(counted, [0, 0, 20], "{undecided:?}");
+}
+
+#[test]
+fn a_decision_that_hangs_is_answered_in_time_and_gives_back_its_place() {
+    /// Decides on `echo hang` when the test ends.
+    struct Hangs(Arc<AtomicBool>);
+    impl Observer for Hangs {
+        fn decided(&self, decided: &Decided<'_>) {
+            while decided.explanation.words.contains(&"hang".to_owned()) && !self.0.load(Ordering::SeqCst) {
+                thread::park_timeout(Duration::from_millis(5));
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut parts = Parts::new(&audited(folder.path()));
+    parts.observer = Arc::new(Hangs(Arc::clone(&is_over)));
+    // Two have a turn, 48 are decided on without one, and the rest waits for that.
+    let mut lines: String = (1..=60).map(|id| request(id, "echo hang")).collect();
+    for id in [2, 3, 60] {
+        let params = json!({"requestId": id});
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        lines.push_str(&format!("{cancel}\n"));
+    }
+    lines.push_str(&request(61, "echo after"));
+    let answers = serve(parts, &lines);
+    let (last, hanging) = answers.split_last().unwrap();
+    assert!(last.0 == 61 && last.1.contains("  after\n"), "{last:?}");
+    assert!(hanging.iter().all(|(_, text)| text.contains("nothing could be decided")), "{answers:?}");
+    assert_eq!(hanging.len(), 57);
+    let records = records(&folder.path().join("log"));
+    let counted = ["decided", "started", "ended", "refused_request"].map(|kind| count(&records, kind));
+    assert_eq!(counted, [1, 1, 1, 60], "{records:?}");
+    is_over.store(true, Ordering::SeqCst);
 }

@@ -66,7 +66,7 @@ impl Deciding<'_> {
         });
         self.described = tool_call.decided(self.key, &shown);
         let call = (self.key, self.id, tool_call.tool.as_str());
-        self.audit.decided(self.client(), || {
+        self.audit.decided((self.key, self.facts), self.client(), || {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
             let of_call = |part: &PartDecision| {
                 let record = part_record(call, part, input.as_ref().zip(reader))?;

@@ -36,8 +36,9 @@ impl Deciding<'_> {
         let (request, facts) = match what {
             ShellRequest::Restart => {
                 let tool = (self.key, self.id, tool_call.tool.as_str());
-                self.audit
-                    .decided(self.client(), || vec![decided_record(tool, &Explanation::default(), None, None)])?;
+                self.audit.decided((self.key, self.facts), self.client(), || {
+                    vec![decided_record(tool, &Explanation::default(), None, None)]
+                })?;
                 (TurnOf::Restart, ShellCommandFacts::default())
             }
             ShellRequest::Command { entry, arguments } => {

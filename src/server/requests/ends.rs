@@ -19,8 +19,8 @@ pub(in crate::server) struct GivenUp {
     pub queued: Vec<u64>,
     /// Those on which nothing was decided.
     pub held: Vec<HeldCall>,
-    /// Those that a thread decides on.
-    pub undecided: Vec<Reply>,
+    /// Those that a thread decides on, or has, by their numbers.
+    pub undecided: Vec<(u64, Reply)>,
     /// Those that a person is asked about.
     pub asked: Vec<AskedCall>,
     /// A line for each call that has no answer. Those that were answered before they ended are logged when they end.
@@ -84,20 +84,22 @@ impl Requests {
             }
             Entry::Reading(reading) => (reading.reply, Some(Facts::default()), CancelledAs::Other),
             Entry::Deciding { pending: Pending { mut reply, facts, .. }, .. } => {
-                // What the call brought stays charged until its thread has decided, and that it never starts is recorded then.
-                self.entries.insert(key, Entry::Unwanted { _charge: reply.take_charge() });
-                (reply, Some(facts), CancelledAs::Other)
+                facts.give_up();
+                // The call holds what it brought until its thread has decided.
+                self.charges_still(key, reply.take_charge());
+                (reply, Some(facts), CancelledAs::Deciding(key))
             }
             Entry::Queued { pending, work } => {
                 self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
                 (pending.reply, Some(pending.facts), CancelledAs::Queued(key))
             }
-            Entry::Running { lane, pending, stop, .. } => {
+            Entry::Running { lane, pending, stop, undecided } => {
                 pending.facts.give_up();
                 let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
-                (reply, Some(pending.facts), CancelledAs::Other)
+                let was = if undecided.is_some() { CancelledAs::Deciding(key) } else { CancelledAs::Other };
+                (reply, Some(pending.facts), was)
             }
-            other @ (Entry::Answered { .. } | Entry::Unwanted { .. } | Entry::Background { .. }) => {
+            other @ (Entry::Answered { .. } | Entry::Background { .. }) => {
                 self.entries.insert(key, other);
                 return None;
             }
@@ -111,7 +113,7 @@ impl Requests {
         for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
             lane.waiting.clear();
         }
-        self.deciding = 0;
+        self.forget_decisions();
         for (key, state) in std::mem::take(&mut self.entries) {
             let nothing = Facts::default();
             let of_call = match &state {
@@ -120,7 +122,7 @@ impl Requests {
                 }
                 Entry::Asked(asked) => Some(&asked.pending.facts),
                 Entry::Held(_) | Entry::Reading(_) => Some(&nothing),
-                Entry::Answered { .. } | Entry::Unwanted { .. } | Entry::Background { .. } => None,
+                Entry::Answered { .. } | Entry::Background { .. } => None,
                 Entry::Awaiting { .. } | Entry::Subscribed(_) => None,
             };
             given_up.unanswered.extend(of_call.zip(state.reply()).map(|(facts, reply)| {
@@ -128,10 +130,11 @@ impl Requests {
                 line.reason("reason", "the session ended")
             }));
             match state {
-                Entry::Running { lane, pending, stop, .. } => {
+                Entry::Running { lane, pending, stop, undecided } => {
                     pending.facts.give_up();
-                    // Dropping the reply notes it as lost.
-                    drop(self.stop(key, lane, stop, StopReason::Shutdown, pending.reply));
+                    let reply = self.stop(key, lane, stop, StopReason::Shutdown, pending.reply);
+                    // A reply that is dropped is noted as lost.
+                    given_up.undecided.extend(undecided.map(|_| (key, reply)));
                 }
                 Entry::Answered { lane, stop, _charge } => {
                     if let Some(stop) = &stop {
@@ -146,10 +149,13 @@ impl Requests {
                     self.entries.insert(key, background);
                 }
                 Entry::Queued { .. } => given_up.queued.push(key),
-                Entry::Deciding { pending, .. } => given_up.undecided.push(pending.reply),
+                Entry::Deciding { pending, .. } => {
+                    pending.facts.give_up();
+                    given_up.undecided.push((key, pending.reply));
+                }
                 Entry::Held(held) => given_up.held.push(*held),
                 Entry::Asked(asked) => given_up.asked.push(*asked),
-                Entry::Unwanted { .. } | Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Subscribed(_) => {}
+                Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Subscribed(_) => {}
             }
         }
         given_up

@@ -114,6 +114,8 @@ pub(in crate::server) struct Cancelled {
 pub(in crate::server) enum CancelledAs {
     /// A call without a decision.
     Undecided,
+    /// The call with this number, which a thread decides on, or has.
+    Deciding(u64),
     /// The call with this number, which was allowed but will never start.
     Queued(u64),
     /// Anything else: its end is recorded elsewhere.
@@ -201,10 +203,6 @@ pub(super) enum Entry {
         stop: Option<Stop>,
         _charge: Charge,
     },
-    /// A call without a turn that was cancelled, while its thread still decides on it.
-    Unwanted {
-        _charge: Charge,
-    },
     Background {
         background: Box<InBackground>,
         stop: Stop,
@@ -240,7 +238,7 @@ impl Entry {
                 Some(&pending.reply)
             }
             Self::Background { background, .. } => background.of_task.as_ref(),
-            Self::Answered { .. } | Self::Unwanted { .. } => None,
+            Self::Answered { .. } => None,
         }
     }
 }

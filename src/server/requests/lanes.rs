@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Undecided, Work};
-use super::{Lane, MOST_QUEUED, Requests};
+use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Work};
+use super::{Lane, Requests};
 use crate::exec::Stop;
 use crate::mcp::Revision;
 use crate::server::feedback::Feedback;
@@ -20,12 +20,6 @@ impl Requests {
         self.background.running + self.background.waiting.len() < self.background.most_running
     }
 
-    /// Whether so many calls wait for their decision or their turn that no more can.
-    pub(in crate::server) fn are_too_many(&self) -> bool {
-        let queued = self.processes.waiting.len() + self.shell.waiting.len() + self.background.waiting.len();
-        self.deciding + queued >= MOST_QUEUED
-    }
-
     /// Queues the call with this number.
     ///
     /// # Errors
@@ -39,61 +33,6 @@ impl Requests {
         waiting.insert(waiting.partition_point(|before| *before < key), key);
         self.entries.insert(key, Entry::Queued { pending, work });
         Ok(())
-    }
-
-    /// Takes a turn for a call that is not decided yet; whether there is one. None is taken if another call was there before.
-    pub(in crate::server) fn takes_turn(&mut self) -> bool {
-        let lane = &mut self.processes;
-        let is_free = lane.running < lane.most_running && lane.waiting.is_empty() && self.deciding == 0;
-        lane.running += usize::from(is_free);
-        is_free
-    }
-
-    /// Adds a call that a thread decides on, with what ends it if it has taken a turn.
-    pub(in crate::server) fn decide(&mut self, key: u64, pending: Pending, undecided: Undecided, turn: Option<Stop>) {
-        let undecided = Box::new(undecided);
-        let entry = match turn {
-            Some(stop) => {
-                Entry::Running { lane: LaneName::Processes, pending, stop: Some(stop), undecided: Some(undecided) }
-            }
-            None => {
-                self.deciding += 1;
-                Entry::Deciding { pending, undecided }
-            }
-        };
-        self.entries.insert(key, entry);
-    }
-
-    /// Takes a call that a thread has decided on and does not run, and gives back its turn; `None` if it was given up.
-    pub(in crate::server) fn decided(&mut self, key: u64) -> Option<(Pending, Undecided)> {
-        match self.entries.remove(&key)? {
-            Entry::Deciding { pending, undecided } => {
-                self.deciding -= 1;
-                Some((pending, *undecided))
-            }
-            Entry::Running { lane, pending, undecided: Some(undecided), .. } => {
-                self.give_up(lane);
-                Some((pending, *undecided))
-            }
-            Entry::Answered { lane, .. } => {
-                self.give_up(lane);
-                None
-            }
-            Entry::Unwanted { .. } => {
-                self.deciding -= 1;
-                None
-            }
-            other => {
-                self.entries.insert(key, other);
-                None
-            }
-        }
-    }
-
-    /// Whether a call has no decision yet, although its turn has come.
-    pub(in crate::server) fn is_undecided(&self, key: u64) -> bool {
-        let entry = self.entries.get(&key);
-        matches!(entry, Some(Entry::Running { pending, undecided: Some(_), .. }) if !pending.facts.are_known())
     }
 
     /// Whether a call is ended at the latest when it would be handed over.
@@ -198,6 +137,7 @@ impl Requests {
 
     /// Takes a call whose command has ended; `None` if nobody wants its result.
     pub(in crate::server) fn finish(&mut self, key: u64) -> Option<Finished> {
+        self.forget_decision(key);
         let (lane, finished) = match self.entries.remove(&key)? {
             Entry::Running { lane, pending: Pending { reply, facts, feedback }, .. } => {
                 (lane, Some(Finished { facts, feedback, reply: Some(reply), is_background: false }))
@@ -215,7 +155,6 @@ impl Requests {
             other @ (Entry::Held(_)
             | Entry::Asked(_)
             | Entry::Deciding { .. }
-            | Entry::Unwanted { .. }
             | Entry::Queued { .. }
             | Entry::Reading(_)
             | Entry::Awaiting { .. }

@@ -1,6 +1,7 @@
 //! The table by itself: cancelling, turns, bounds and the end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, json};
 
@@ -157,7 +158,7 @@ fn a_call_that_is_cancelled_while_it_is_decided_on_stays_charged_until_then() {
     assert_eq!(pending.reply.hold(MOST_HELD), Ok(()));
     let tool_call = Arc::new(ToolCall::without_client("restart"));
     let undecided = Undecided { request: request(1), tool_call, is_background: false, sessions: 0 };
-    table.requests.decide(7, pending, undecided, None);
+    table.requests.decide(7, pending, (undecided, Duration::from_secs(60)), None);
     assert!(!table.requests.is_empty());
     assert_eq!((table.cancel(1), table.cancel(1)), (1, 0));
     assert!(table.requests.is_empty(), "nobody waits for it");
