@@ -51,8 +51,9 @@ impl Arguments {
         while let Some(argument) = parser.next()? {
             let follows_setting = std::mem::take(&mut was_setting);
             match argument {
-                Arg::Short('h') => return Ok(help(name, Length::Short, flags)),
-                Arg::Long("help") => return Ok(help(name, Length::Long, flags)),
+                Arg::Short('h') | Arg::Long("help") => {
+                    return Ok(help(name, length(&mut parser)?, flags));
+                }
                 Arg::Short('V') | Arg::Long("version") => return Ok(Self { subcommand: Subcommand::Version, flags }),
                 Arg::Short('o') if own_flag(name, "output").is_some() => {
                     own.given.add("output", text(parser.value()?)?);
@@ -98,8 +99,12 @@ impl Arguments {
                     let list = flags.last_list().filter(|_| follows_setting);
                     match name {
                         None if word == HELP => {
+                            if length(&mut parser)? == Length::Long {
+                                return Ok(help(None, Length::Long, flags));
+                            }
                             let about = parser.next()?.map(about).transpose()?;
-                            return Ok(help(about, Length::Long, flags));
+                            let length = length(&mut parser)?;
+                            return Ok(help(about, length, flags));
                         }
                         None => {
                             name = Some(subcommand(&word).map_err(|error| match list {
@@ -129,6 +134,23 @@ impl Arguments {
 
 /// The subcommand that only people type; it is not listed.
 const HELP: &str = "help";
+/// The word behind it for all of the help.
+const ALL: &str = "all";
+
+/// How much help is asked for: `all` is the word, or the value, behind the flag.
+fn length(parser: &mut lexopt::Parser) -> Result<Length, CliError> {
+    if let Some(value) = parser.optional_value() {
+        let value = text(value)?;
+        return match value.as_str() {
+            ALL => Ok(Length::Long),
+            _ => {
+                Err(CliError::Unknown { kind: "value of `--help`", found: value, help: "; expected `all`".to_owned() })
+            }
+        };
+    }
+    let is_all = parser.try_raw_args().is_some_and(|rest| rest.peek().is_some_and(|word| word == ALL));
+    Ok(if is_all { Length::Long } else { Length::Short })
+}
 
 fn help(name: Option<Name>, length: Length, flags: Flags) -> Arguments {
     Arguments { subcommand: Subcommand::Help(name.unwrap_or(Name::Program), length), flags }

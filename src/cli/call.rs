@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 use std::io::{self, Cursor, IsTerminal};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::signals::Signals;
-use super::{Outcome, log, print, print_json, stdio};
+use super::{Outcome, log, print, print_json, stdio, workbench};
 use crate::config::{Config, LogLevel, Source};
 use crate::exec::own_descendants;
 use crate::mcp::Revision;
-use crate::server::{DrainTime, Parts, Server};
+use crate::server::{DrainTime, Parts, Server, Suggests};
 use crate::text::escape_block;
 
 pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bool) -> Result<Outcome, CliError> {
@@ -67,7 +68,16 @@ fn request(tool: &str, arguments: &Value) -> String {
 
 fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let mut output = Vec::new();
-    let parts = Parts::new(config);
+    let mut parts = Parts::new(config);
+    parts.suggests = workbench::suggestions(config).map(|suggests| {
+        let tell: Suggests = Arc::new(move |words, rules| {
+            if let Some(how) = suggests(words, rules) {
+                stdio::note(&format!("to allow it, {how}"));
+            }
+            None
+        });
+        tell
+    });
     parts.check_start()?;
     let signals = Signals::catch().map_err(CliError::serve)?;
     let server = Server::new(parts, DrainTime::Unbounded, log::sink(config)?, &mut output).ending_orphans();

@@ -5,6 +5,7 @@ mod plan;
 use serde_json::{Value, json};
 
 use super::error::CliError;
+use super::workbench::Allowing;
 use super::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::integrity::reach_of;
@@ -64,6 +65,7 @@ struct Facts {
     program: Option<String>,
     directory: Option<String>,
     notes: Vec<String>,
+    allowing: Allowing,
 }
 
 impl Facts {
@@ -105,6 +107,10 @@ impl Facts {
             program: explanation.program.as_ref().map(|path| path.display().to_string()),
             directory: explanation.directory.as_ref().map(|path| path.display().to_string()),
             notes: pattern.into_iter().chain(reach).collect(),
+            allowing: match &verdict.refusal {
+                Some(Refusal::CommandLine(error)) => Allowing::of_line(error, config),
+                _ => Allowing::of(explanation, matches!(decision(verdict).1, Outcome::Bad), config),
+            },
         }
     }
 
@@ -119,6 +125,7 @@ impl Facts {
             "program": self.program,
             "directory": self.directory,
             "notes": self.notes,
+            "allowing": self.allowing.to_json(),
         })
     }
 
@@ -132,7 +139,8 @@ impl Facts {
             ("directory", self.directory.clone()),
         ];
         let notes = self.notes.iter().map(|note| ("note", Some(note.clone())));
-        let known = lines.into_iter().chain(notes).filter_map(|(name, value)| Some((name, value?)));
+        let ways = self.allowing.rows().into_iter().map(|(name, value)| (name, Some(value)));
+        let known = lines.into_iter().chain(notes).chain(ways).filter_map(|(name, value)| Some((name, value?)));
         let lines: String = known.map(|(name, value)| format!("  {name:<11}{}\n", escape(&value))).collect();
         format!("{}\n{lines}", self.decision)
     }

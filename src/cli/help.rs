@@ -21,7 +21,7 @@ pub(super) fn text(about: Name, length: Length) -> String {
     // Without settings, the explanation itself lists the flags.
     let listed = about.takes_settings().then(|| own_flags::of(about).map(explained).collect::<String>());
     let own = format!(
-        "{what}{commands}\n\nUsage: {usage}\n\nFlags:\n{}  -h, --help                  print this help; -h the short one\n  \
+        "{what}{commands}\n\nUsage: {usage}\n\nFlags:\n{}  -h, --help [all]            print this help; with `all` all of it\n  \
          -V, --version               print the version\n",
         listed.unwrap_or_default()
     );
@@ -29,7 +29,10 @@ pub(super) fn text(about: Name, length: Length) -> String {
         (false, _) => own,
         (true, Length::Short) => {
             let command = format!("allowexec {}", about.text());
-            format!("{own}\n`{} --help` also lists the settings, which this command takes too.\n", command.trim_end())
+            format!(
+                "{own}\n`{} --help all` also lists the settings, which this command takes too.\n",
+                command.trim_end()
+            )
         }
         (true, Length::Long) => format!(
             "{own}\nSettings: a flag beats its variable, which beats the file, which beats the default.\n\n{}",

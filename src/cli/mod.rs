@@ -55,7 +55,7 @@ use arguments::Arguments;
 use error::CliError;
 use subcommand::Subcommand;
 
-use crate::config::{Config, Surroundings};
+use crate::config::{Config, Flags, Surroundings};
 use crate::exec::launched;
 use crate::text::is_plain;
 
@@ -100,10 +100,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// The file that `init` writes.
+const CONFIGURATION: &str = "allowexec.yaml";
+
 fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, CliError> {
     hardening::harden().map_err(|source| CliError::Hardening { source })?;
     let Arguments { subcommand, flags } = Arguments::parse(arguments)?;
-    let config = || -> Result<Config, CliError> { Ok(Config::resolve(&flags, Surroundings::of_this_process()?)?) };
+    let config = || resolved(&flags);
     match subcommand {
         Subcommand::Help(about, length) => print(&help::text(about, length)),
         Subcommand::Version => print(&format!("allowexec {}\n", env!("CARGO_PKG_VERSION"))),
@@ -118,6 +121,16 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Evidence(subcommand) => evidence::run(subcommand, &flags),
         Subcommand::Workbench(subcommand) => workbench::run(subcommand, &flags),
     }
+}
+
+/// The settings of this process. Whoever has named none is told of a file that may hold them.
+fn resolved(flags: &Flags) -> Result<Config, CliError> {
+    let config = Config::resolve(flags, Surroundings::of_this_process()?)?;
+    let is_here = || config.surroundings.directory.join(CONFIGURATION).is_file();
+    if config.file.value.is_none() && config.allow.value.is_empty() && config.rules.is_empty() && is_here() {
+        stdio::note(&format!("`{CONFIGURATION}` is not read unless it is named: `--config {CONFIGURATION}`"));
+    }
+    Ok(config)
 }
 
 /// Prints to standard output.

@@ -2,11 +2,15 @@
 
 use std::io::{BufRead, Write};
 
+use serde_json::Value;
+
 use super::Outcome;
 use super::error::{CliError, not_built};
 use super::name::Name;
 use super::own_flags::{Given, OwnFlag};
 use crate::config::{Config, Feature, Flags};
+use crate::policy::{CommandLineError, Explanation};
+use crate::server::Suggests;
 
 /// There is none.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +31,33 @@ pub(super) const COMMANDS: &str = "";
 
 pub(super) fn words(_: Name) -> (&'static str, &'static str) {
     ("", "This build has no such command: it was built without `workbench`.")
+}
+
+/// The ways to allow what was refused, of which it knows none.
+pub(super) struct Allowing {}
+
+impl Allowing {
+    pub(super) fn of(_: &Explanation, _: bool, _: &Config) -> Self {
+        Self {}
+    }
+
+    pub(super) fn of_line(_: &CommandLineError, _: &Config) -> Self {
+        Self {}
+    }
+
+    #[expect(clippy::unused_self, reason = "the workbench knows some")]
+    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    #[expect(clippy::unused_self, reason = "the workbench knows some")]
+    pub(super) fn to_json(&self) -> Value {
+        Value::Array(Vec::new())
+    }
+}
+
+pub(super) fn suggestions(_: &Config) -> Option<Suggests> {
+    None
 }
 
 /// A recording, of which there is none.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use super::error::CliError;
 use super::signals::Signals;
 use super::{Outcome, hardening, log, stdio, workbench};
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, LogLevel};
 use crate::exec::own_descendants;
 use crate::server::{DrainTime, LogSink, Parts, Server};
 
@@ -17,7 +17,8 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     own_descendants();
     #[cfg(target_os = "linux")]
     crate::exec::stay_in_directory();
-    let parts = Parts::new(config);
+    let mut parts = Parts::new(config);
+    parts.suggests = workbench::suggestions(config).filter(|_| config.log.value >= LogLevel::Info);
     parts.check_start()?;
     let log = log::sink(config)?;
     // Only a server that can start may replace an earlier recording.

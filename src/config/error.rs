@@ -22,7 +22,7 @@ use crate::tools::{ToolNameError, WhichTools};
 #[non_exhaustive]
 pub enum ConfigError {
     /// A flag that does not exist.
-    #[error("unknown flag `--{given}`{}", meant("--", nearest.as_deref(), "`--help` lists the flags"))]
+    #[error("unknown flag `--{given}`{}", meant("--", nearest.as_deref(), "`--help all` lists the flags"))]
     UnknownFlag {
         /// The flag as typed, without its dashes.
         given: String,
@@ -40,7 +40,7 @@ pub enum ConfigError {
     /// A variable that begins with `ALLOWEXEC_` and is no setting.
     #[error(
         "unknown variable `{given}`{}",
-        meant("", *nearest, "only settings begin with `ALLOWEXEC_`, and `--help` lists them")
+        meant("", *nearest, "only settings begin with `ALLOWEXEC_`, and `--help all` lists them")
     )]
     UnknownVariable {
         /// The variable's name.
@@ -51,7 +51,7 @@ pub enum ConfigError {
     /// A key of the file that is no setting.
     #[error(
         "unknown key `{given}` in file `{}`{}", file.display(),
-        meant("", nearest.as_deref(), "the keys are the flags' names with `_` for `-`, and `--help` lists them")
+        meant("", nearest.as_deref(), "the keys are the flags' names with `_` for `-`, and `--help all` lists them")
     )]
     UnknownKey {
         /// The file, as it was named.

@@ -69,4 +69,4 @@ pub(crate) use absolute::{absolute_arguments, given_arguments};
 pub(crate) use error::meant;
 pub(crate) use feature::Feature;
 pub(crate) use flags::repeated;
-pub(crate) use schema::schema;
+pub(crate) use schema::{schema, words as words_of};

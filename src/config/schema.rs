@@ -81,7 +81,7 @@ fn of(spec: &'static Spec) -> Value {
 }
 
 /// The words that a setting takes, if it takes only certain ones.
-fn words(spec: &'static Spec) -> Vec<&'static str> {
+pub(crate) fn words(spec: &'static Spec) -> Vec<&'static str> {
     match parsed(spec, "?") {
         _ if spec.flag == "profile" => profile_names().collect(),
         Err(Wrong::NotAWord { known, .. }) => known.split(", ").flat_map(|words| words.split(" or ")).collect(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::proposal::{Approved, Proposal};
-use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin};
+use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin, describes};
 use super::{
     AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, WorkingDirectory,
     subcommands,
@@ -148,6 +148,19 @@ pub struct Explanation {
     pub(crate) secrets: Vec<(usize, usize)>,
     /// How firmly it is refused, if it is.
     pub(crate) refusal_kind: RefusalKind,
+}
+
+impl Explanation {
+    /// Whether nothing describes the words of a command that was refused, so that a rule is missing and nothing stands against it.
+    pub(crate) fn lacks_rule(&self) -> bool {
+        self.refusal_kind == RefusalKind::Undescribed
+            && !self.words.is_empty()
+            && match &self.rule {
+                None => true,
+                Some(Rule::Described(rule)) => !describes(rule, &self.words),
+                Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) => false,
+            }
+    }
 }
 
 /// The part of a policy that a call was decided by.

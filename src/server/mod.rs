@@ -96,8 +96,8 @@ pub use inbox::Ender;
 pub use log::{Log, LogSink};
 pub(crate) use not_started::NotStarted;
 pub use observer::{CommandEnded, CommandOutcome, Decided, Observer, QuestionAnswered, QuestionAsked};
-pub(crate) use parts::NOTHING_ALLOWED;
 pub use parts::Parts;
+pub(crate) use parts::{NOTHING_ALLOWED, Suggests};
 #[cfg(unix)]
 pub(crate) use polled::{Gate, Gated, gated};
 pub use run::{DrainTime, Server};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::anchor::AnchorSettings;
@@ -22,8 +22,8 @@ use crate::exec::{
 use crate::integrity::{CommandPaths, Guard, Replaceable, Trust, Untrusted};
 use crate::mcp::TaskSupport;
 use crate::policy::line::LineDecision;
-use crate::policy::rules::{RuleHead, SandboxWord};
-use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
+use crate::policy::rules::{RuleHead, Rules, SandboxWord};
+use crate::policy::{Directories, Explanation, Policy, Program, Programs, Refusal, SearchPath, Verdict};
 use crate::prompts;
 use crate::shell::ShellSettings;
 use crate::text::Secrets;
@@ -78,6 +78,10 @@ pub struct Parts {
     pub(super) settings_of_others: Vec<String>,
     /// Keeps the output of calls, for the tools that read it; `None` without them.
     keeper: Option<Keeper>,
+    /// How the operator would allow a command that nothing describes, for the log; nobody says so by default.
+    pub(crate) suggests: Option<Suggests>,
+    /// How often that was asked.
+    suggested: AtomicU64,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
     /// Whether the session is recorded, and there are values that the logs do not show.
@@ -89,6 +93,12 @@ pub struct Parts {
     /// The program that keeps its head elsewhere.
     pub(super) anchor: Option<AnchorSettings>,
 }
+
+/// Says in one line how the operator would allow these words beside these rules.
+pub(crate) type Suggests = Arc<dyn Fn(&[String], &Rules) -> Option<String> + Send + Sync>;
+
+/// How many refused commands the log says more about, since a client may send them without end.
+const MOST_SUGGESTED: u64 = 200;
 
 /// The problem if no command is allowed.
 pub(crate) const NOTHING_ALLOWED: &str = "no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`";
@@ -206,6 +216,8 @@ impl Parts {
                 .background
                 .value
                 .then(|| Keeper::new(configured::temporary_directories(config), config.keep_output.value)),
+            suggests: None,
+            suggested: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             records_secrets: config.record.value.is_some()
                 && (!config.env.value.is_empty() || config.rules.written().any(|rule| rule.has_secrets())),
@@ -263,6 +275,13 @@ impl Parts {
     /// The same for a call that brings something to read on standard input.
     pub fn examine_with_input(&self, asked: Asked, directory: Option<&str>) -> Verdict {
         self.examined(asked, directory, true)
+    }
+
+    /// How the operator would allow a command that was refused, if a rule is all that is missing and somebody says so.
+    pub(super) fn suggest(&self, refused: &Explanation) -> Option<String> {
+        let suggests = self.suggests.as_ref().filter(|_| refused.lacks_rule())?;
+        let before = self.suggested.fetch_add(1, Ordering::Relaxed);
+        if before < MOST_SUGGESTED { suggests(&refused.words, self.policy.allow_list().rules()) } else { None }
     }
 
     /// Decides on a line of several commands as for a call; `None` if the text is none, or if lines are off.

@@ -218,6 +218,9 @@ impl Deciding<'_> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
         self.described = self.tool_call.decided(key, &explanation.words);
+        if let Some(how) = refusal.and_then(|_| self.parts.suggest(explanation)) {
+            self.described = std::mem::take(&mut self.described).reason("to_allow", &how);
+        }
         self.audit.decided((key, self.facts), self.client(), || vec![record((key, self.id, tool))])
     }
 

@@ -118,7 +118,7 @@ fn the_reference_is_what_help_prints() {
     assert!(names.len() >= 15, "{names:?}");
     let mut text = format!(
         "<!-- Made by `INSTA_UPDATE=always cargo test --test it book::` -->\n\n# Commands and settings\n\n\
-         What `allowexec -h` prints, then what `allowexec COMMAND -h` prints, and last the settings, as `allowexec --help` ends. \
+         What `allowexec -h` prints, then what `allowexec COMMAND -h` prints, and last the settings, as `allowexec --help all` ends. \
          `allowexec man` has the same as a manual page.\n\n```text\n{program}```\n"
     );
     for name in names {
@@ -126,7 +126,7 @@ fn the_reference_is_what_help_prints() {
         let own = own.split("\n`allowexec ").next().unwrap().trim_end();
         text.push_str(&format!("\n## {name}\n\n```text\n{own}\n```\n"));
     }
-    let long = help(&["--help"]);
+    let long = help(&["--help", "all"]);
     let (_, settings) = long.split_once("\nSettings: ").unwrap();
     let (order, groups) = settings.split_once("\n\n").unwrap();
     text.push_str(&format!("\n## Settings\n\nOrder: {order}\n"));

@@ -112,6 +112,18 @@ fn a_rust_project_is_built_and_tested_and_not_published() {
             ("git push", 1),
         ],
     );
+    // The policy goes on to load where a profile that allows more takes the place of the first.
+    let policy = root.join("allowexec-policy.yaml");
+    let text = fs::read_to_string(&policy).unwrap();
+    fs::write(&policy, text.replace("extends: cargo-check", "extends: rust-develop")).unwrap();
+    checks(&root, &[("cargo run", 0), ("cargo test", 0), ("cargo publish", 1)]);
+    fs::write(&policy, text).unwrap();
+    // What only editors read is nothing to commit.
+    assert_eq!(fs::read_to_string(root.join(".allowexec/.gitignore")).unwrap(), "*\n");
+    // Whoever does not name the settings is told of them.
+    let unnamed = allowexec(&root, &["check", "--", "cargo", "test"]);
+    let told = String::from_utf8(unnamed.stderr).unwrap();
+    assert!(unnamed.status.code() == Some(1) && told.contains("`--config allowexec.yaml`"), "{told}");
     if has("cargo") {
         let before = fs::read(root.join("allowexec.yaml")).unwrap();
         let (exit, result) = call(&root.join("allowexec.yaml"), "cargo test");
@@ -214,6 +226,9 @@ fn the_tools_of_a_virtual_environment_are_found_by_each_of_their_names() {
             ("ruff check .", 0),
             (".venv/bin/ruff check .", 0),
             ("python -m pytest", 0),
+            ("python -m pytest tests/test_a.py::test_b -k 'one or two' --tb=short", 0),
+            (".venv/bin/python -m pytest -q tests/test_a.py 2>&1 | tail -5", 0),
+            ("python -m pytest ../x", 1),
             ("python3 -m pytest -x tests", 0),
             ("python -c x", 1),
             ("python tests/test_a.py", 1),

@@ -402,6 +402,71 @@ fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
     assert!(text.contains("0 refused calls") && !text.contains("commands:"), "{text}");
 }
 
+/// Whoever reads a refusal finds out what would allow it: a profile, a rule, or a setting.
+#[test]
+fn a_refusal_says_to_the_operator_what_would_allow_it() {
+    let place = place();
+    let profile = ["--profile", "git-readonly"];
+    let says = |arguments: &[&str], expected: &str| {
+        let (status, text) = run(&place, &[&["check"], arguments].concat());
+        assert!(status == 1 && text.contains(expected), "{arguments:?}: {text}");
+    };
+    says(&["--allow", "ls", "--", "git", "log"], "to allow   take the profile git-readonly (`--profile git-readonly`)");
+    says(
+        &[&profile[..], &["--", "git", "commit", "-m", "x"]].concat(),
+        "take the profile git-commit beside git-readonly",
+    );
+    says(
+        &[&profile[..], &["--", "git", "push"]].concat(),
+        "in place of `--profile git-readonly`, after a look at it:\n",
+    );
+    says(&[&profile[..], &["--", "git", "push"]].concat(), "                 \"push\": {}\n");
+    says(&["--policy", "p.yaml", "--", "nope", "--flag"], "add to p.yaml, after a look at it:\n");
+    says(&["--allow", "ls", "--", "FOO=1 make"], "`line_env: [FOO]`");
+    says(&["--allow", "ls", "--lines", "on", "--", "ls | nope a"], "\"nope\":\n");
+    says(&["--allow", "ls", "--", "bash", "x"], "no rule is suggested: ");
+    #[cfg(unix)]
+    says(&["--allow", "ls", "--", "ls | wc"], "set `lines: on`");
+    // Nothing is missing: what stands against it is something else.
+    for arguments in [
+        &["check", "--allow", "ls", "--", "ls", "x"][..],
+        &["check", "--profile", "git-readonly", "--", "git", "status"],
+        &["check", "--profile", "coreutils-readonly", "--", "cat", "/etc/passwd"],
+        &["check", "--profile", "coreutils-readonly", "--with-input", "--", "ls", "-l"],
+    ] {
+        let (_, text) = run(&place, arguments);
+        assert!(!text.contains("to allow"), "{arguments:?}: {text}");
+    }
+    let (_, said) = json(&place, &["check", "--json", "--profile", "git-readonly", "--", "git", "push"]);
+    assert!(said["allowing"][0]["policy"].as_str().unwrap().contains("extends: git-readonly"), "{said}");
+    // `call` says it to the operator, and not to the model.
+    let call = ["call", "execute_command", r#"{"command":"git push"}"#, "--policy", "g.yaml"];
+    place.write("g.yaml", "version: 1\ncommands:\n  git:\n    subcommands:\n      status: any\n");
+    let output = allowexec(&place, &call);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("add to the rule for `git` in g.yaml:3: {commands: {git: {subcommands: {push: {}}}}}"),
+        "{said}"
+    );
+    assert!(!String::from_utf8(output.stdout).unwrap().contains("commands:"));
+}
+
+#[cfg(unix)]
+#[test]
+fn rules_are_suggested_for_the_commands_of_a_line() {
+    let place = place();
+    let (status, text) =
+        run(&place, &["policy", "suggest", "--allow", "ls", "--", "ls && FOO=1 nope a | other -b > x"]);
+    assert_eq!(status, 0, "{text}");
+    for expected in ["2 refused calls", "`lines: on`", "`line_env: [FOO]`", "\"nope\":", "\"other\":", "\"-b\": flag"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("\"ls\"") && !text.contains("\"FOO=1\""), "{text}");
+    serde_yaml::from_str::<Value>(&text).unwrap();
+    let (status, text) = run(&place, &["policy", "suggest", "--allow", "ls", "--", "ls $(id)"]);
+    assert_eq!(status, 2, "{text}");
+}
+
 /// As its comment says, the suggestion stands in the place of the profile.
 #[test]
 fn what_is_suggested_beside_a_profile_allows_the_command_and_takes_nothing_away() {

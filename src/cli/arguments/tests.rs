@@ -25,10 +25,14 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     };
     assert_eq!(parse("check --allow ls --in sub -- ls --json -l"), check(Some("sub"), &["ls", "--json", "-l"]));
     assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
-    assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call, Length::Long)));
+    assert_eq!(parse("call --help all"), Ok(Subcommand::Help(Name::Call, Length::Long)));
     assert_eq!(parse("call -h"), Ok(Subcommand::Help(Name::Call, Length::Short)));
-    assert_eq!(parse("help call"), Ok(Subcommand::Help(Name::Call, Length::Long)));
-    assert_eq!(parse("help"), Ok(Subcommand::Help(Name::Program, Length::Long)));
+    assert_eq!(parse("help call"), Ok(Subcommand::Help(Name::Call, Length::Short)));
+    assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call, Length::Short)));
+    assert_eq!(parse("help call all"), Ok(Subcommand::Help(Name::Call, Length::Long)));
+    assert_eq!(parse("help"), Ok(Subcommand::Help(Name::Program, Length::Short)));
+    assert_eq!(parse("help all"), Ok(Subcommand::Help(Name::Program, Length::Long)));
+    assert_eq!(parse("--help=all"), Ok(Subcommand::Help(Name::Program, Length::Long)));
     let options = setup::Options::default();
     let client = setup::Client::Zed;
     assert_eq!(parse("setup zed --allow ls"), Ok(Subcommand::Workbench(Work::Setup { client, options })));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
+use crate::cli::workbench::Allowing;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::policy::Rule;
@@ -64,6 +65,12 @@ fn rule(part: &PartDecision, config: &Config) -> Option<String> {
     })
 }
 
+/// How the operator would allow a command that was refused.
+fn allowing(part: &PartDecision, config: &Config) -> Allowing {
+    let is_refused = part.kind == PartKind::Command && matches!(part.outcome, PartOutcome::Refused(_));
+    Allowing::of(&part.explanation, is_refused, config)
+}
+
 fn to_json(part: &PartDecision, config: &Config) -> Value {
     let (decision, reason) = decided(&part.outcome);
     let explanation = &part.explanation;
@@ -77,6 +84,7 @@ fn to_json(part: &PartDecision, config: &Config) -> Value {
         "rule": rule(part, config),
         "program": explanation.program.as_ref().map(|path| path.display().to_string()),
         "directory": explanation.directory.as_ref().map(|path| path.display().to_string()),
+        "allowing": allowing(part, config).to_json(),
     })
 }
 
@@ -92,7 +100,8 @@ fn to_text(part: &PartDecision, config: &Config) -> String {
         ("rule", rule(part, config)),
         ("program", part.explanation.program.as_ref().map(|path| path.display().to_string())),
     ];
-    let known = lines.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let ways = allowing(part, config).rows().into_iter().map(|(name, value)| (name, Some(value)));
+    let known = lines.into_iter().chain(ways).filter_map(|(name, value)| Some((name, value?)));
     let lines: String = known.map(|(name, value)| format!("  {name:<11}{}\n", escape(&value))).collect();
     format!("{head}\n{lines}")
 }

@@ -6,11 +6,13 @@ use std::fmt::Write as _;
 
 use super::policy::ACTIONS;
 use super::schema::Schema;
+use super::setup::Client;
 use crate::cli::evidence::audit;
 use crate::cli::help;
+use crate::cli::hook::{Agent, Shell as LineShell, Unknown};
 use crate::cli::name::Name;
 use crate::cli::own_flags::{self, OwnFlag, Value, flag};
-use crate::config::{SETTINGS, Spec, Takes};
+use crate::config::{SETTINGS, Spec, Takes, words_of};
 use crate::policy::rules::profile_names;
 
 /// A shell that has completions.
@@ -66,6 +68,26 @@ fn value(spec: &Spec) -> Value {
     }
 }
 
+/// The words that a flag takes, if it takes only certain ones.
+fn choices(flag: &OwnFlag) -> Vec<&'static str> {
+    match (flag.name, SETTINGS.iter().find(|spec| spec.flag == flag.name)) {
+        (_, Some(spec)) => words_of(spec),
+        ("unknown", None) => Unknown::ALL.map(Unknown::name).to_vec(),
+        ("agent-shell", None) => LineShell::NAMED.map(LineShell::name).to_vec(),
+        (_, None) => Vec::new(),
+    }
+}
+
+/// The subcommands whose first word is one of certain ones.
+fn first_words() -> [(Name, Vec<&'static str>); 4] {
+    [
+        (Name::Completions, Shell::ALL.map(Shell::text).to_vec()),
+        (Name::Schema, Schema::ALL.map(Schema::text).to_vec()),
+        (Name::Setup, Client::ALL.map(Client::name).to_vec()),
+        (Name::Hook, Agent::ALL.map(Agent::name).to_vec()),
+    ]
+}
+
 /// Each flag of a subcommand, with the subcommands that have it, separated by `separator`.
 fn owners(separator: &str) -> Vec<(String, OwnFlag)> {
     let mut owners: Vec<(String, OwnFlag)> = Vec::new();
@@ -91,14 +113,6 @@ fn profiles(separator: &str) -> String {
     profile_names().collect::<Vec<_>>().join(separator)
 }
 
-fn schemas(separator: &str) -> String {
-    Schema::ALL.map(Schema::text).join(separator)
-}
-
-fn shells(separator: &str) -> String {
-    Shell::ALL.map(Shell::text).join(separator)
-}
-
 /// The flags with this kind of value, as `--a|--b`.
 fn pattern(flags: &[OwnFlag], value: Value) -> Option<String> {
     let found: Vec<String> =
@@ -116,6 +130,12 @@ fn bash() -> String {
         flags.push(flag);
     }
     let mut values = String::new();
+    let chosen = flags.iter().map(|flag| (format!("--{}", flag.name), choices(flag)));
+    let first = first_words().map(|(name, words)| (name.text().to_owned(), words));
+    for (before, words) in chosen.chain(first).filter(|(_, words)| !words.is_empty()) {
+        let words = words.join(" ");
+        let _ = writeln!(values, "        {before}) candidates=$(compgen -W '{words}' -- \"$current\") ;;");
+    }
     for (value, action) in [
         (Value::Directory, "candidates=$(compgen -d -- \"$current\") ;;"),
         (Value::File, "candidates=$(compgen -f -- \"$current\") ;;"),
@@ -142,8 +162,6 @@ fn bash() -> String {
              [[ $command != audit || $previous != show ]] || previous=''\n    \
              case $previous in\n\
          {values}        \
-                 completions) candidates=$(compgen -W '{shells}' -- \"$current\") ;;\n        \
-                 schema) candidates=$(compgen -W '{schemas}' -- \"$current\") ;;\n        \
                  policy) candidates=$(compgen -W '{actions}' -- \"$current\") ;;\n        \
                  audit) candidates=$(compgen -W '{audit}' -- \"$current\") ;;\n        \
                  show) candidates=$(compgen -W '{profiles}' -- \"$current\") ;;\n        \
@@ -161,8 +179,6 @@ fn bash() -> String {
         actions = ACTIONS.join(" "),
         audit = audit::ACTIONS.join(" "),
         profiles = profiles(" "),
-        shells = shells(" "),
-        schemas = schemas(" "),
     )
 }
 
@@ -174,12 +190,14 @@ fn quoted(text: &str) -> String {
 /// A row for zsh's `_arguments`.
 fn zsh_row(flag: &OwnFlag) -> String {
     let help = flag.help.replace('[', "\\[").replace(']', "\\]");
+    let choices = choices(flag);
     let action = match flag.value {
         Value::None => return quoted(&format!("--{}[{help}]", flag.name)),
-        Value::Any => " ",
-        Value::Directory => "_files -/",
-        Value::File => "_files",
-        Value::Program => "_command_names -e",
+        _ if !choices.is_empty() => format!("({})", choices.join(" ")),
+        Value::Any => " ".to_owned(),
+        Value::Directory => "_files -/".to_owned(),
+        Value::File => "_files".to_owned(),
+        Value::Program => "_command_names -e".to_owned(),
     };
     quoted(&format!("*--{}=[{help}]:value:{action}", flag.name))
 }
@@ -198,6 +216,12 @@ fn zsh() -> String {
         let row = format!("{}:{}", name.text(), help::summary(name).replace(':', "\\:"));
         let _ = writeln!(commands, "        {}", quoted(&row));
     }
+    let first: String = first_words()
+        .iter()
+        .map(|(name, words)| {
+            format!("if [[ $words[CURRENT-1] == {} ]]; then _values word {}; el", name.text(), words.join(" "))
+        })
+        .collect();
     format!(
         "#compdef allowexec\n\
          # zsh completion for allowexec; made by `allowexec completions zsh`.\n\
@@ -214,9 +238,7 @@ fn zsh() -> String {
              _arguments -C $rows '1:command:->command' '*:argument:->argument'\n    \
              case $state in\n        \
                  (command) _describe command commands ;;\n        \
-                 (argument) if [[ $command == completions ]]; then _values shell {shells}\n            \
-                 elif [[ $command == schema ]]; then _values schema {schemas}\n            \
-                 elif [[ $words[CURRENT-1] == policy ]]; then _values action {actions}\n            \
+                 (argument) {first}if [[ $words[CURRENT-1] == policy ]]; then _values action {actions}\n            \
                  elif [[ $words[CURRENT-1] == audit ]]; then _values action {audit}\n            \
                  elif [[ $command == policy && $words[CURRENT-1] == show ]]; then _values profile {profiles}; else _files; fi ;;\n    \
              esac\n\
@@ -226,20 +248,20 @@ fn zsh() -> String {
         actions = ACTIONS.join(" "),
         audit = audit::ACTIONS.join(" "),
         profiles = profiles(" "),
-        shells = shells(" "),
-        schemas = schemas(" "),
     )
 }
 
 fn fish() -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
     let row = |flag: &OwnFlag| {
+        let choices = choices(flag);
         let value = match flag.value {
-            Value::None => "",
-            Value::Any => " -x",
-            Value::Directory => " -x -a '(__fish_complete_directories)'",
-            Value::File => " -r -F",
-            Value::Program => " -x -a '(__fish_complete_command)'",
+            Value::None => String::new(),
+            _ if !choices.is_empty() => format!(" -x -a '{}'", choices.join(" ")),
+            Value::Any => " -x".to_owned(),
+            Value::Directory => " -x -a '(__fish_complete_directories)'".to_owned(),
+            Value::File => " -r -F".to_owned(),
+            Value::Program => " -x -a '(__fish_complete_command)'".to_owned(),
         };
         format!("-l {}{value} -d {}", flag.name, quoted(flag.help))
     };
@@ -250,9 +272,10 @@ fn fish() -> String {
         let summary = quoted(help::summary(name));
         let _ = writeln!(script, "complete -c allowexec -n 'not {seen}' -a {} -d {summary}", name.text());
     }
-    let _ =
-        writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from completions' -f -a '{}'", shells(" "));
-    let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from schema' -f -a '{}'", schemas(" "));
+    for (name, words) in first_words() {
+        let (name, words) = (name.text(), words.join(" "));
+        let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from {name}' -f -a '{words}'");
+    }
     let actions = ACTIONS.join(" ");
     let _ = writeln!(
         script,
@@ -283,8 +306,15 @@ fn powershell() -> String {
     for name in Name::SUBCOMMANDS {
         let _ = writeln!(rows, "        @('', '{}', {})", name.text(), quoted(help::summary(name)));
     }
-    for shell in Shell::ALL {
-        let _ = writeln!(rows, "        @('completions', '{0}', 'For {0}')", shell.text());
+    for (name, words) in first_words() {
+        for word in words {
+            let _ = writeln!(rows, "        @('{0}', '{word}', '{0} {word}')", name.text());
+        }
+    }
+    for flag in flags().iter().chain(owners(" ").iter().map(|(_, flag)| flag)) {
+        for word in choices(flag) {
+            let _ = writeln!(rows, "        @('--{}', '{word}', {})", flag.name, quoted(flag.help));
+        }
     }
     for action in ACTIONS {
         let _ = writeln!(rows, "        @('policy', '{action}', 'policy {action}')");
@@ -311,8 +341,9 @@ fn powershell() -> String {
              $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object {{ $_.ToString() }})\n    \
              $command = $words | Where-Object {{ $_ -in $names -and $_ -ne $wordToComplete }} | Select-Object -First 1\n    \
              if (-not $command) {{ $command = '' }}\n    \
+             $before = @($words | Where-Object {{ $_ -ne $wordToComplete }}) | Select-Object -Last 1\n    \
              @(\n{rows}    ) | Where-Object {{\n        \
-                 ($_[0] -eq $command -or ($_[0] -eq '*' -and $wordToComplete.StartsWith('-'))) -and $_[1] -like \"$wordToComplete*\"\n    \
+                 ($_[0] -eq $before -or $_[0] -eq $command -or ($_[0] -eq '*' -and $wordToComplete.StartsWith('-'))) -and $_[1] -like \"$wordToComplete*\"\n    \
              }} | ForEach-Object {{\n        \
                  [System.Management.Automation.CompletionResult]::new($_[1], $_[1], 'ParameterValue', $_[2])\n    \
              }}\n\
@@ -342,6 +373,33 @@ mod tests {
             for word in ACTIONS.into_iter().chain(audit::ACTIONS).chain(profile_names()) {
                 assert!(script.contains(word), "{shell:?} does not complete {word}");
             }
+        }
+    }
+
+    /// bash itself completes, with what the script defines.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn bash_completes_the_words_that_flags_and_subcommands_take() {
+        let completed = |words: &[&str]| {
+            let script = format!(
+                "{}\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _allowexec; echo \"${{COMPREPLY[*]}}\"",
+                script(Shell::Bash)
+            );
+            let output = std::process::Command::new("bash").args(["-c", &script, "bash"]).args(words).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        for (words, expected) in [
+            (&["allowexec", "--sandbox", ""][..], "off workspace strict"),
+            (&["allowexec", "check", "--lines", "o"], "off on"),
+            (&["allowexec", "--log", "=", "d"], "debug"),
+            (&["allowexec", "hook", "claude-code", "--unknown", ""], "deny ask pass"),
+            (&["allowexec", "hook", "cop"], "copilot"),
+            (&["allowexec", "setup", "cur"], "cursor"),
+            (&["allowexec", "schema", ""], "config policy"),
+            (&["allowexec", "policy", "show", "rust"], "rust-develop"),
+            (&["allowexec", "--profile", "ripg"], "ripgrep"),
+        ] {
+            assert_eq!(completed(words), expected, "{words:?}");
         }
     }
 }

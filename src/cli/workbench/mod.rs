@@ -35,16 +35,17 @@ mod verdicts;
 
 use super::error::CliError;
 use super::{Outcome, print};
-use crate::config::{Config, Flags, Surroundings};
+use crate::config::Flags;
 
 pub(super) use flags::FLAGS;
 pub(super) use help::{COMMANDS, words};
+pub(super) use policy::{Allowing, suggestions};
 pub(super) use recording::{finish as finish_recording, start as start_recording};
 pub(super) use subcommand::Subcommand;
 
 /// Runs a subcommand.
 pub(super) fn run(subcommand: Subcommand, flags: &Flags) -> Result<Outcome, CliError> {
-    let config = || -> Result<Config, CliError> { Ok(Config::resolve(flags, Surroundings::of_this_process()?)?) };
+    let config = || super::resolved(flags);
     match subcommand {
         Subcommand::Policy { action, json } => policy::run(&action, json, config),
         Subcommand::Record { options } => record::run(&options),

@@ -10,8 +10,8 @@ fn flags() {
     check(&["--timout", "1s"], "unknown flag `--timout`; did you mean `--timeout`?");
     check(&["--jsom"], "unknown flag `--jsom`; did you mean `--json`?");
     check(&["--cwd_root=/"], "unknown flag `--cwd_root`; did you mean `--cwd-root`?");
-    check(&["--zzz"], "unknown flag `--zzz`; `--help` lists the flags");
-    check(&["--x\u{1b}[2J"], "unknown flag `--x\\u{1b}[2J`; `--help` lists the flags");
+    check(&["--zzz"], "unknown flag `--zzz`; `--help all` lists the flags");
+    check(&["--x\u{1b}[2J"], "unknown flag `--x\\u{1b}[2J`; `--help all` lists the flags");
     check(&["--allow"], "flag `--allow` needs a value; write `--allow NAMES`");
     check(&["--env"], "flag `--env` needs a value; write `--env NAME[=VALUE]`");
     check(
@@ -163,7 +163,7 @@ fn variables() {
     check("ALLOWEXEC_CWD_ROOTS=/", "unknown variable `ALLOWEXEC_CWD_ROOTS`; did you mean `ALLOWED_CWD_ROOTS`?");
     check(
         "ALLOWEXEC_QQQQQ=1",
-        "unknown variable `ALLOWEXEC_QQQQQ`; only settings begin with `ALLOWEXEC_`, and `--help` lists them",
+        "unknown variable `ALLOWEXEC_QQQQQ`; only settings begin with `ALLOWEXEC_`, and `--help all` lists them",
     );
     check(
         "ALLOWEXEC_STRUCTURED=maybe",

@@ -14,11 +14,11 @@ fn files() {
     check("alow: [ls]", "unknown key `alow` in file `s.yaml`; did you mean `allow`?");
     check(
         "zzzzz: 1",
-        "unknown key `zzzzz` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help` lists them",
+        "unknown key `zzzzz` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help all` lists them",
     );
     check(
         "config: other.yaml",
-        "unknown key `config` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help` lists \
+        "unknown key `config` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help all` lists \
                 them",
     );
     check("cwd_root: a\ncwd_root: b", "key `cwd_root` occurs twice in file `s.yaml`; keep one of them");
@@ -98,7 +98,7 @@ fn files() {
     );
     check(
         "1: 2",
-        "unknown key `1` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help` lists them",
+        "unknown key `1` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help all` lists them",
     );
     check(
         "allow: [ls",
@@ -161,7 +161,7 @@ fn files_that_cost_more_than_settings_need() {
 #[test]
 fn long_words_are_reported_without_being_compared_with_every_setting() {
     let error = error_of(&format!("{}: 1", "k".repeat(1000)));
-    assert!(error.ends_with("`--help` lists them"), "{error}");
+    assert!(error.ends_with("`--help all` lists them"), "{error}");
     let error = error_of(&format!("allow: {{{}: 1}}", "k".repeat(1000)));
     assert!(error.ends_with("found a mapping"), "{error}");
 }

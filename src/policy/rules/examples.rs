@@ -4,7 +4,9 @@
 use super::by_text::ByText;
 use super::error::{PolicyError, Problem};
 use super::grammar::{CommandRule, Example, ExampleLine, Expected, Form};
-use super::judge::Judgement;
+use super::judge::{Judgement, PathJudge};
+use super::matcher::Claim;
+use super::reach::{HeldClaim, PathError};
 use super::variations;
 use crate::policy::{CommandLine, CommandLineError};
 
@@ -40,6 +42,17 @@ pub(crate) fn decide_anywhere<'p>(command: &'p CommandRule, words: &[String]) ->
 pub(crate) fn decide_readings(command: &CommandRule, words: &[String]) -> [Expected; 4] {
     let [inside, around] = ByText::OTHERS;
     [ByText::USUAL, inside, around, ByText::MISSING].map(|mut reading| command.judge(words, &mut reading).decision)
+}
+
+/// Whether some form describes the words, wherever their paths lead.
+pub(crate) fn describes(command: &CommandRule, words: &[String]) -> bool {
+    struct Anywhere;
+    impl PathJudge for Anywhere {
+        fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
+            Ok(HeldClaim { word: claim.word, access: claim.path.access, reached: None, narrowed: None })
+        }
+    }
+    command.judge(words, &mut Anywhere).decision != Expected::Refuse
 }
 
 /// Why an example can't be decided.

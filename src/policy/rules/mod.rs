@@ -47,7 +47,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use error::{PolicyError, PolicyWarning, Problem};
-pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, run_example};
+pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, describes, run_example};
 pub use examples::{decide_example, words_of};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
@@ -68,6 +68,7 @@ pub use redirected::{RedirectionType, Redirections};
 pub use refusal::{described, restricted, written};
 pub use synopsis::{forms_of, synopsis};
 pub use yaml::LARGEST as LARGEST_POLICY;
+pub(crate) use yaml::flow;
 
 /// The name of the first shipped profile that describes a command.
 pub(crate) fn profile_describing(command: &str) -> Option<&'static str> {

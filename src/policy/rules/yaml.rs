@@ -42,6 +42,17 @@ pub(super) struct Key {
     pub line: usize,
 }
 
+/// A text that YAML reads as exactly this; names and options stand without quotes.
+fn quoted_in_flow(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let is_name = text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_plain);
+    if is_name && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text) {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
+}
+
 /// A mistake: its line, and a sentence.
 pub(super) type Wrong = (usize, String);
 
@@ -56,10 +67,27 @@ impl Node {
         }
     }
 
+    fn flow(&self) -> String {
+        match &self.kind {
+            Kind::Scalar { text, is_quoted: false } => text.clone(),
+            Kind::Scalar { text, is_quoted: true } => quoted_in_flow(text),
+            Kind::List(nodes) => format!("[{}]", nodes.iter().map(Self::flow).collect::<Vec<_>>().join(", ")),
+            Kind::Map(rows) => {
+                let row = |(key, node): &(Key, Self)| format!("{}: {}", quoted_in_flow(&key.text), node.flow());
+                format!("{{{}}}", rows.iter().map(row).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
     /// Whether it is empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, is_quoted: false } if matches!(text.as_str(), "" | "~" | "null"))
     }
+}
+
+/// The document of a text in one line, without its comments; `None` if there is none.
+pub(crate) fn flow(text: &str) -> Option<String> {
+    parse(text).ok().flatten().map(|node| node.flow())
 }
 
 /// Reads the one document of a text; `None` if there is none.

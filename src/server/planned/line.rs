@@ -6,7 +6,7 @@ use super::{Deciding, Planned, Stopped};
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::lines::Line;
-use crate::policy::line::{LineDecision, LineRefusal, PartDecision, Proposed, RequestedLine};
+use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome, Proposed, RequestedLine};
 use crate::policy::{Directories, Explanation, Refusal, bounded};
 use crate::server::approval::{CallToApprove, Terms};
 use crate::server::audit_records::part_record;
@@ -65,6 +65,12 @@ impl Deciding<'_> {
             refusal: outcome.as_ref().err(),
         });
         self.described = tool_call.decided(self.key, &shown);
+        let is_refused = |part: &&PartDecision| matches!(part.outcome, PartOutcome::Refused(_));
+        let commands = decided.iter().filter(is_refused).filter(|part| part.kind == PartKind::Command);
+        let ways: Vec<String> = commands.filter_map(|part| parts.suggest(&part.explanation)).collect();
+        if !ways.is_empty() {
+            self.described = std::mem::take(&mut self.described).reason("to_allow", &ways.join("; "));
+        }
         let call = (self.key, self.id, tool_call.tool.as_str());
         self.audit.decided((self.key, self.facts), self.client(), || {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));

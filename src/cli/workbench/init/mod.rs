@@ -17,12 +17,13 @@ use project::Project;
 
 use super::schema::Schema;
 use crate::cli::error::CliError;
-use crate::cli::{Outcome, print, stdio};
+use crate::cli::{CONFIGURATION, Outcome, print, stdio};
 use crate::config::Surroundings;
 use crate::files::{Beneath, create_directories};
 
-const CONFIGURATION: &str = "allowexec.yaml";
 const POLICY: &str = "allowexec-policy.yaml";
+/// Keeps what only editors read out of the repository.
+const IGNORED: &str = ".allowexec/.gitignore";
 
 /// The note that commands can't write to the whole project.
 const WRITES_PARTS: &str = "\nIn the sandbox, commands can read the project, but write only to the directories that the configuration names.\n\
@@ -78,8 +79,9 @@ pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliEr
     let policy = Schema::Policy.line() + &policy::text(&project, &surroundings);
     let settings = Schema::Config.line() + &configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
     for schema in Schema::ALL {
-        write_schema(&place, schema).map_err(failed(&to.join(schema.file())))?;
+        write_beside(&place, &schema.file(), &schema.json()).map_err(failed(&to.join(schema.file())))?;
     }
+    write_beside(&place, IGNORED, "*\n").map_err(failed(&to.join(IGNORED)))?;
     for (file, text) in [(POLICY, &policy), (CONFIGURATION, &settings)] {
         place.create_file(Path::new(file), text.as_bytes(), false).map_err(failed(&to.join(file)))?;
     }
@@ -100,9 +102,9 @@ pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliEr
     ))
 }
 
-/// Writes a schema. One that is there already stays: it may be of a later version, and only editors read it.
-fn write_schema(place: &Beneath, schema: Schema) -> io::Result<()> {
-    match place.create_file(Path::new(&schema.file()), schema.json().as_bytes(), false) {
+/// Writes a file for editors and git. One that is there already stays: it may be of a later version.
+fn write_beside(place: &Beneath, file: &str, text: &str) -> io::Result<()> {
+    match place.create_file(Path::new(file), text.as_bytes(), false) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         written => written,
     }

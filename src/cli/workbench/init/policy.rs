@@ -85,7 +85,7 @@ fn rust(surroundings: &Surroundings) -> String {
     timeout: 10m
     examples:
       allow: [cargo build --release, cargo test, "cargo test parser::", cargo test -- --nocapture, cargo clippy]
-      refuse: [cargo run, cargo publish, cargo install x, cargo test --config x]
+      refuse: [cargo publish, cargo login, cargo test --config x]
 "#,
         toolchain.unwrap_or_default()
     )
@@ -110,7 +110,8 @@ fn git(project: &Project, surroundings: &Surroundings) -> String {
     format!(
         r#"  git:
     extends: git-readonly
-    # Who commits, once a rule allows `commit`: git does not read your own settings here.
+    # To let calls commit, extend git-commit here: add, commit, restore, stash and switch, and nothing that reaches a remote.
+    # These variables say who commits, since git does not read your own settings here.
     env:
       set: {{GIT_AUTHOR_NAME: {name}, GIT_AUTHOR_EMAIL: {email}, GIT_COMMITTER_NAME: {name}, GIT_COMMITTER_EMAIL: {email}}}
 "#
@@ -137,43 +138,37 @@ fn python(project: &Project) -> String {
     let root = super::configuration::yaml(&environment.display().to_string());
     let searched =
         super::configuration::yaml(&format!("{}:/usr/local/bin:/usr/bin:/bin", environment.join(bin).display()));
-    // A rule for an interpreter lists what it may run.
-    let tests: Vec<String> =
-        project.directories.iter().filter(|name| ["test", "tests"].contains(&name.as_str())).cloned().collect();
-    let operands = match tests.as_slice() {
-        [] => String::new(),
-        tests => format!("    operands: [{{name: TESTS, one_of: [{}], count: \"0..1\"}}]\n", tests.join(", ")),
-    };
     if has("pytest") {
         for name in ["python", "python3"].into_iter().filter(|name| has(name)) {
             let program = super::configuration::yaml(&environment.join(bin).join(name).display().to_string());
-            let rule = PYTHON
-                .replace("OPERANDS", &operands)
-                .replace("ROOT", &root)
-                .replace("SEARCHED", &searched)
-                .replace("NAME", name)
-                .replace("PROGRAM", &program);
-            text.push_str(&rule);
+            for word in [name.to_owned(), format!("{}/{bin}/{name}", venv.name)] {
+                let rule = PYTHON
+                    .replace("ROOT", &root)
+                    .replace("SEARCHED", &searched)
+                    .replace("NAME", &super::configuration::yaml(&word))
+                    .replace("PROGRAM", &program);
+                text.push_str(&rule);
+            }
         }
     }
     text
 }
 
 const PYTHON: &str = r#"  NAME:
-    # Only as `NAME -m pytest`, whose tests are the project's code. Options come before the tests.
+    # Only as `-m pytest`, whose tests are the project's code.
     program: PROGRAM
-    order: options_first
-    double_dash: refuse
-    options:
-      "-m": {one_of: [pytest], required: true}
-      "-x, -q, -v, -s": flag
-OPERANDS    # As `activate` sets them: Python finds its environment by the path that it is started by.
+    syntax: operands
+    operands:
+      - {one_of: [-m]}
+      - {one_of: [pytest]}
+      - {name: ARGUMENT, text: {chars: "A-Za-z0-9_./:[], =-", first: "-", relative: true, max_length: 500}, count: "0.."}
+    # As `activate` sets them: Python finds its environment by the path that it is started by.
     env: {set: {VIRTUAL_ENV: ROOT, PATH: SEARCHED}, unset: [PYTEST_ADDOPTS, PYTEST_PLUGINS, PYTEST_DEBUG, PYTHONPATH, PYTHONHOME, PYTHONSTARTUP, PYTHONINSPECT]}
     timeout: 5m
     sandbox: {level: workspace, network: none}
     examples:
-      allow: [NAME -m pytest, NAME -m pytest -x]
-      refuse: [NAME, NAME -c x, NAME x.py, NAME -m pip install x, NAME tests -m pytest]
+      allow: [[NAME, -m, pytest], [NAME, -m, pytest, -x, "tests/test_a.py::test_b", -k, "one or two"]]
+      refuse: [[NAME], [NAME, -c, x], [NAME, x.py], [NAME, -m, pip, install, x], [NAME, tests, -m, pytest], [NAME, -m, pytest, /tmp/x]]
 "#;
 
 fn node(scripts: &[String]) -> String {

@@ -6,8 +6,10 @@
 //! - `diff`: what is wider and what is narrower in another policy
 //! - `suggest`: rules for the calls that recorded sessions were refused; `rule_yaml`: one such rule as YAML
 //! - `import`: a policy for what another tool allows
+//! - `allowing`: how an operator would allow what was refused, for `check` and for the log
 //! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what was seen in recorded ones
 
+mod allowing;
 mod cases;
 mod diff;
 mod explain;
@@ -22,6 +24,7 @@ mod test;
 
 use std::path::{Path, PathBuf};
 
+pub(in crate::cli) use self::allowing::{Allowing, suggestions};
 pub(in crate::cli) use self::import::Format;
 use crate::cli::Outcome;
 use crate::cli::arguments::DASHES;

@@ -16,15 +16,16 @@ use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::integrity::{Reach, reach_of};
-use crate::policy::CommandLine;
+use crate::policy::line::{PartDecision, PartKind, PartOutcome};
 use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_describing, profile_names, written};
+use crate::policy::{CommandLine, Lines};
 use crate::server::{Asked, Parts};
-use crate::text::escape;
+use crate::text::{counted, escape};
 
 /// Calls for which nothing is suggested, and why.
-struct Skipped {
-    what: String,
-    why: String,
+pub(super) struct Skipped {
+    pub what: String,
+    pub why: String,
 }
 
 pub(super) fn run(config: &Config, transcripts: &[String], json: bool) -> Result<Outcome, CliError> {
@@ -34,29 +35,78 @@ pub(super) fn run(config: &Config, transcripts: &[String], json: bool) -> Result
         let read = recorded::read(file, &config.surroundings.directory).map_err(|why| CliError::Transcript { why })?;
         calls.extend(read.into_iter().filter(|call| call.was_refused && is_refused(&parts, call)));
     }
-    print_rules(config, &calls, json)
+    print_rules(config, &calls, "", json)
 }
 
-/// Prints the rules for one command: one word is a command line, several are a program and its arguments.
+/// Prints the rules for one command: one word is a line, several are a program and its arguments.
 pub(in crate::cli) fn run_for(config: &Config, command: &[String], json: bool) -> Result<Outcome, CliError> {
     let words = match command {
-        [line] => {
-            CommandLine::parse(line).map_err(|error| CliError::Policy { why: error.to_string() })?.words().to_vec()
-        }
+        [text] => match CommandLine::parse(text).map(|line| line.words().to_vec()) {
+            Ok(words) if !words.first().is_some_and(|first| is_assignment(first)) => words,
+            Ok(_) | Err(_) => return print_for_line(config, text, json),
+        },
         words => words.to_vec(),
     };
-    let call = Recorded { at: String::new(), words, cwd: None, was_refused: true };
-    let calls: Vec<Recorded> = Some(call).filter(|call| is_refused(&Parts::new(config), call)).into_iter().collect();
-    print_rules(config, &calls, json)
+    let call = recorded(words);
+    let is_refused = is_refused(&Parts::to_decide(config), &call);
+    print_rules(config, if is_refused { std::slice::from_ref(&call) } else { &[] }, "", json)
 }
 
-fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcome, CliError> {
+/// Prints the rules for the commands of a line, which is read as if lines were on.
+fn print_for_line(config: &Config, text: &str, json: bool) -> Result<Outcome, CliError> {
+    let mut reads = config.clone();
+    let are_off = reads.lines.value == Lines::Off;
+    if are_off {
+        reads.lines.value = Lines::On;
+    }
+    let parts = Parts::to_decide(&reads);
+    let Some(decision) = parts.examine_line(text, None, false) else {
+        let refusal = parts.examine(Asked::Line(text.to_owned()), None).refusal;
+        return Err(CliError::Policy { why: refusal.map_or_else(String::new, |refusal| refusal.to_string()) });
+    };
+    let commands: Vec<&PartDecision> = decision.parts.iter().filter(|part| part.kind == PartKind::Command).collect();
+    let is_missing =
+        |part: &&&PartDecision| matches!(part.outcome, PartOutcome::Refused(_)) && part.explanation.lacks_rule();
+    let calls = commands.iter().filter(is_missing).map(|part| recorded(part.explanation.words.clone()));
+    let mut before = String::new();
+    if are_off {
+        before.push_str(
+            "# It is a line as shells read it: `lines: on` in the configuration (`--lines on`) lets calls be that.\n",
+        );
+    }
+    let names: BTreeSet<&str> =
+        commands.iter().flat_map(|part| &part.variables).map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        before.push_str(&format!(
+            "# It sets variables: `line_env: [{names}]` in the configuration, or `env: {{accept: …}}` in a rule, lets it do that.\n"
+        ));
+    }
+    print_rules(config, &calls.collect::<Vec<_>>(), &before, json)
+}
+
+/// A call that was refused.
+pub(super) fn recorded(words: Vec<String>) -> Recorded {
+    Recorded { at: String::new(), words, cwd: None, was_refused: true }
+}
+
+/// Whether a shell would read the word in front of a command as a variable.
+pub(super) fn is_assignment(word: &str) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+    };
+    word.split_once('=').is_some_and(|(name, _)| is_name(name))
+}
+
+fn print_rules(config: &Config, calls: &[Recorded], before: &str, json: bool) -> Result<Outcome, CliError> {
     let known = of_profiles();
     let (commands, skipped) = suggest(calls, &known, &config.rules);
     let mut text = format!(
-        "# Made by `allowexec policy suggest` of {} refused calls. Read it before you use it: it allows what was asked for, not what is safe.\n",
-        calls.len()
+        "# Made by `allowexec policy suggest` of {}. Read it before you use it: it allows what was asked for, not what is safe.\n",
+        counted(calls.len() as u64, "refused call")
     );
+    text.push_str(before);
     for Skipped { what, why } in &skipped {
         text.push_str(&format!("# {}: nothing suggested: {}\n", escape(what), escape(why)));
     }
@@ -100,7 +150,7 @@ fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcom
 }
 
 /// The rules of the shipped profiles, in their order: one that describes a command which an earlier one describes is left out.
-fn of_profiles() -> Rules {
+pub(super) fn of_profiles() -> Rules {
     let of = |names: &[String]| Rules::read(&[], names, &[]).unwrap_or_default();
     let is_first =
         |name: &&str| of(&[(*name).to_owned()]).names().all(|command| profile_describing(command) == Some(*name));
@@ -123,7 +173,7 @@ fn profile_of<'r>(rules: &'r Rules, command: &str) -> Option<&'r str> {
 }
 
 /// The YAML of each command, and what is left out. A suggestion for a command of a profile in use extends that profile.
-fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<String, String>, Vec<Skipped>) {
+pub(super) fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<String, String>, Vec<Skipped>) {
     let mut by_command: BTreeMap<&str, BTreeSet<&[String]>> = BTreeMap::new();
     let (mut commands, mut skipped) = (BTreeMap::new(), Vec::new());
     for call in calls {
@@ -187,7 +237,7 @@ fn leads_elsewhere(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn recorded(lines: &[&str]) -> Vec<Recorded> {
+    fn recorded_calls(lines: &[&str]) -> Vec<Recorded> {
         let call = |line: &&str| Recorded {
             at: "t".to_owned(),
             words: shlex::split(line).unwrap(),
@@ -203,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_allowed_and_little_more() {
-        let calls = recorded(&[
+        let calls = recorded_calls(&[
             "git log -n 5 main",
             "git log -n20 --oneline topic",
             "git status",
@@ -246,7 +296,7 @@ mod tests {
             "git branch -a topic",
             "git add -A src",
         ];
-        let (commands, skipped) = suggest(&recorded(&lines[..3]), &known(), &known());
+        let (commands, skipped) = suggest(&recorded_calls(&lines[..3]), &known(), &known());
         assert!(skipped.is_empty(), "{}", skipped[0].why);
         let load = |commands: BTreeMap<String, String>| {
             let text = format!("profiles: [git-readonly]\ncommands:\n{}", commands.into_values().collect::<String>());
@@ -272,7 +322,7 @@ mod tests {
             assert_eq!(came(&rules, line), "refuse", "{line}");
         }
         // Words in another order, and a subcommand of which the profile knows nothing.
-        let (commands, _) = suggest(&recorded(&lines[3..]), &known(), &known());
+        let (commands, _) = suggest(&recorded_calls(&lines[3..]), &known(), &known());
         let rules = load(commands);
         for (line, expected) in [
             ("git branch -a topic", "allow"),
@@ -289,7 +339,7 @@ mod tests {
 
     #[test]
     fn nothing_is_suggested_for_programs_that_run_any_code_and_for_paths_outside() {
-        let calls = recorded(&[
+        let calls = recorded_calls(&[
             "sh -c id",
             "python3 x.py",
             "cat /etc/passwd",
