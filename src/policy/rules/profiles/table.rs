@@ -69,6 +69,8 @@ pub(super) static PROFILES: [Profile; 17] = [
         Shipped { name: "readlink", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "readlink [-femnqsvz] [--quiet|--silent] PATH..." },
         Shipped { name: "basename", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "basename [-az] [-s|--suffix TEXT] NAME..." },
         Shipped { name: "dirname", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "dirname [-z] NAME..." },
+        Shipped { name: "test", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "test STRING" },
+        Shipped { name: "[", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "[ STRING ]" },
         Shipped { name: "echo", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "echo [TEXT...]" },
         Shipped { name: "printf", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "printf FORMAT [TEXT...]" },
         Shipped { name: "seq", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "seq [-w] [-s|--separator TEXT] NUMBER..." },
