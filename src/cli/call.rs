@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Cursor, IsTerminal};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -70,9 +70,14 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let mut output = Vec::new();
     let mut parts = Parts::new(config);
     parts.suggests = workbench::suggestions(config).map(|suggests| {
+        let told = Mutex::new(Vec::new());
         let tell: Suggests = Arc::new(move |words, rules| {
-            if let Some(how) = suggests(words, rules) {
+            let how = suggests(words, rules)?;
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            // Several commands of a line may need the same.
+            if !told.contains(&how) {
                 stdio::note(&format!("to allow it, {how}"));
+                told.push(how);
             }
             None
         });

@@ -229,7 +229,7 @@ impl Server<'_> {
             }
             let Some((pending, undecided)) = call else { continue };
             pending.reply.task().into_iter().for_each(|task| self.tell_if_new(task));
-            self.not_queued(&undecided.tool_call, &(key, described), pending.reply, &NotRun::Undecided);
+            self.not_queued(&undecided.tool_call, &(key, described), pending.reply, &NotRun::Hangs);
         }
         let again = self.requests.looks_again();
         again.into_iter().for_each(|after| self.look_for_overdue(after));

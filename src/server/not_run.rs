@@ -80,11 +80,11 @@ pub(super) enum NotRun {
     /// Nobody waits for it any more.
     #[error("the call was cancelled before its command started")]
     GivenUp,
-    /// Nothing was decided on it in time.
+    /// Nothing was decided on it in time, since a file system does not answer.
     #[error(
         "nothing could be decided on the call in time; it may name a path on a file system that does not answer, so leave that path out"
     )]
-    Undecided,
+    Hangs,
     /// There is no longer a persistent shell.
     #[error("the persistent shell has no thread to run on")]
     NoShell,
@@ -123,7 +123,7 @@ impl NotRun {
             | Self::OverBudget(_) => "overloaded",
             Self::NoPipe { .. } | Self::NoThread { .. } => "no_resources",
             Self::GivenUp => "cancelled",
-            Self::Undecided => "timed_out",
+            Self::Hangs => "timed_out",
             Self::NoShell => "failed",
         }
     }

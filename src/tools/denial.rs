@@ -234,7 +234,9 @@ impl<'a> Denial<'a> {
             Access::ReadAndExecute => "exec",
             Access::Read => "read",
         };
-        let path = if path.starts_with(SHARED_MEMORY) { SHARED_MEMORY } else { path };
+        // Git makes its files anew, beside a lock that is gone again.
+        let of_git = path.find(GIT).filter(|_| self.is_write).and_then(|at| path.get(..at + GIT.len() - 1));
+        let path = if path.starts_with(SHARED_MEMORY) { SHARED_MEMORY } else { of_git.unwrap_or(path) };
         // A path that was cut would not be a valid grant.
         let path = if path.len() > LONGEST { "PATH" } else { path };
         sentence(&format!("`--{flag} {path}`"))
@@ -269,6 +271,9 @@ fn of_network(network: NetworkGrant, listens: bool) -> &'static str {
         NetworkGrant::OfRule { has_ports: true } => "its port, or `network: full`, to the `sandbox` of its rule",
     }
 }
+
+/// In the paths of its files.
+const GIT: &str = "/.git/";
 
 const REFUSED: &str = "the sandbox has probably refused this";
 

@@ -229,6 +229,8 @@ fn the_tools_of_a_virtual_environment_are_found_by_each_of_their_names() {
             ("python -m pytest tests/test_a.py::test_b -k 'one or two' --tb=short", 0),
             (".venv/bin/python -m pytest -q tests/test_a.py 2>&1 | tail -5", 0),
             ("python -m pytest ../x", 1),
+            ("python -m pytest /tmp/x", 1),
+            ("python --version", 0),
             ("python3 -m pytest -x tests", 0),
             ("python -c x", 1),
             ("python tests/test_a.py", 1),
@@ -238,6 +240,12 @@ fn the_tools_of_a_virtual_environment_are_found_by_each_of_their_names() {
             (".venv/bin/python x.py", 1),
         ],
     );
+    // As refusals advise: the profile for work beside the rule.
+    let policy = root.join("allowexec-policy.yaml");
+    let text = fs::read_to_string(&policy).unwrap();
+    fs::write(&policy, text.replace("  \"python\":\n", "  \"python\":\n    extends: python-develop\n")).unwrap();
+    checks(&root, &[("python tests/test_a.py", 0), ("python -m pytest", 0), ("python -c x", 1)]);
+    fs::write(&policy, text).unwrap();
     let file = root.join("allowexec.yaml");
     for (command, says) in
         [("pytest -x", "pytest -x"), (".venv/bin/pytest -q", "pytest -q"), ("python -m pytest", "/.venv, -m pytest")]

@@ -67,7 +67,8 @@ impl Deciding<'_> {
         self.described = tool_call.decided(self.key, &shown);
         let is_refused = |part: &&PartDecision| matches!(part.outcome, PartOutcome::Refused(_));
         let commands = decided.iter().filter(is_refused).filter(|part| part.kind == PartKind::Command);
-        let ways: Vec<String> = commands.filter_map(|part| parts.suggest(&part.explanation)).collect();
+        let mut ways: Vec<String> = commands.filter_map(|part| parts.suggest(&part.explanation)).collect();
+        ways.dedup();
         if !ways.is_empty() {
             self.described = std::mem::take(&mut self.described).reason("to_allow", &ways.join("; "));
         }

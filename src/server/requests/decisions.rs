@@ -14,7 +14,8 @@ use crate::server::facts::Facts;
 
 /// The most threads that are given up. If there are more, calls are still answered, but keep their places.
 const MOST_HANGING: usize = 64;
-/// The longest time for a decision.
+/// The shortest and the longest time for a decision. On a busy machine, or while the audit log is locked, it takes a moment.
+const SHORTEST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long to wait before looking again for a place among the hanging.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ impl Requests {
         (undecided, within): (Undecided, Duration),
         turn: Option<Stop>,
     ) -> Option<Duration> {
-        let within = within.min(LONGEST);
+        let within = within.clamp(SHORTEST, LONGEST);
         let until = Until::after(within);
         let facts = pending.facts.clone();
         let decision = Decision { facts, until, has_turn: turn.is_some(), hangs: false, _charge: None };

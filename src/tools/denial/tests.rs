@@ -54,6 +54,7 @@ const FAILURES: &[(&str, Option<&str>)] = &[
     (r#"cat: /srv/data.csv: Permission denied"#, Some("`--read /srv/data.csv`")),
     (r#"ls: cannot open directory '/srv/my data': Permission denied"#, Some("`--read /srv/my data`")),
     (r#"touch: cannot touch '/etc/new': Permission denied"#, Some("`--write /etc/new`")),
+    (r#"fatal: Unable to create '/srv/p/.git/index.lock': Permission denied"#, Some("`--write /srv/p/.git`")),
     (r#"touch: cannot touch 'x': Permission denied"#, Some("`--write` of the path that is needed")),
     (r#"cp: cannot create regular file '/srv/new': Permission denied"#, Some("`--write /srv/new`")),
     (r#"mv: cannot move 'a.py' to '/srv/b.txt': Permission denied"#, Some("`--write /srv/b.txt`")),

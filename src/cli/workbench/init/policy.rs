@@ -110,7 +110,7 @@ fn git(project: &Project, surroundings: &Surroundings) -> String {
     format!(
         r#"  git:
     extends: git-readonly
-    # To let calls commit, extend git-commit here: add, commit, restore, stash and switch, and nothing that reaches a remote.
+    # To let calls commit, extend git-commit here, and add `.git` to `write` in allowexec.yaml: add, commit, restore, stash and switch.
     # These variables say who commits, since git does not read your own settings here.
     env:
       set: {{GIT_AUTHOR_NAME: {name}, GIT_AUTHOR_EMAIL: {email}, GIT_COMMITTER_NAME: {name}, GIT_COMMITTER_EMAIL: {email}}}
@@ -158,17 +158,16 @@ const PYTHON: &str = r#"  NAME:
     # Only as `-m pytest`, whose tests are the project's code.
     program: PROGRAM
     syntax: operands
-    operands:
-      - {one_of: [-m]}
-      - {one_of: [pytest]}
-      - {name: ARGUMENT, text: {chars: "A-Za-z0-9_./:[], =-", first: "-", relative: true, max_length: 500}, count: "0.."}
+    forms:
+      - operands: [{one_of: [-m]}, {one_of: [pytest]}, {name: ARGUMENT, text: {chars: "A-Za-z0-9_./:[], =-", first: "-", relative: true, max_length: 500}, count: "0.."}]
+      - operands: [{one_of: [-V, --version]}]
     # As `activate` sets them: Python finds its environment by the path that it is started by.
     env: {set: {VIRTUAL_ENV: ROOT, PATH: SEARCHED}, unset: [PYTEST_ADDOPTS, PYTEST_PLUGINS, PYTEST_DEBUG, PYTHONPATH, PYTHONHOME, PYTHONSTARTUP, PYTHONINSPECT]}
     timeout: 5m
     sandbox: {level: workspace, network: none}
     examples:
       allow: [[NAME, -m, pytest], [NAME, -m, pytest, -x, "tests/test_a.py::test_b", -k, "one or two"]]
-      refuse: [[NAME], [NAME, -c, x], [NAME, x.py], [NAME, -m, pip, install, x], [NAME, tests, -m, pytest], [NAME, -m, pytest, /tmp/x]]
+      refuse: [[NAME], [NAME, -c, x], [NAME, -m, pip, install, x]]
 "#;
 
 fn node(scripts: &[String]) -> String {
@@ -194,7 +193,7 @@ fn node(scripts: &[String]) -> String {
     sandbox: {{level: workspace, network: none}}
     examples:
       allow: [{}]
-      refuse: [npm install, npm publish, npm exec x, {}]
+      refuse: [npm publish, npm exec x, {}]
 "#,
         super::configuration::yaml(&format!("npm run {first}")),
         super::configuration::yaml(&format!("npm run {first} --script-shell=x"))

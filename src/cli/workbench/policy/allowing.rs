@@ -132,7 +132,7 @@ fn ways(words: &[String], rules: &Rules, Known { files, allow }: &Known) -> Vec<
 /// How a shipped profile is taken that describes this command.
 fn take(profile: &str, name: &str, rules: &Rules, files: &[String]) -> String {
     let described = rules.get(name).map(|rule| &rule.origin);
-    match (described.map(|origin| (&*origin.source, origin)), files.first()) {
+    let how = match (described.map(|origin| (&*origin.source, origin)), files.first()) {
         (Some((PolicySource::File(_), origin)), _) => {
             format!("say `extends: {profile}` in the rule for `{name}` in {origin}")
         }
@@ -141,7 +141,9 @@ fn take(profile: &str, name: &str, rules: &Rules, files: &[String]) -> String {
         }
         (_, Some(file)) => format!("add `{profile}` to `profiles` in {file}"),
         (_, None) => format!("take the profile {profile} (`--profile {profile}`)"),
-    }
+    };
+    // It writes there, which a sandbox has to grant.
+    if profile == "git-commit" { format!("{how}, and let commands write `.git`") } else { how }
 }
 
 /// The shipped profiles whose rules allow these words, or ask about them.

@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::seen::{Seen, SeenOptions, subcommands};
 use crate::policy::rules::{Arguments, CommandRule, Level, PolicySource, Syntax, Takes, ValuePlace, ValueType};
 
+/// Programs that change each file that they name.
+const WRITERS: [&str; 8] = ["chmod", "mkdir", "rm", "rmdir", "shred", "tee", "touch", "truncate"];
 /// The most words that are listed as `one_of`.
 const MOST_WORDS: usize = 12;
 
@@ -61,6 +63,9 @@ pub(super) fn command(
         }
     }
     level(seen, known.map(|rule| &rule.level), printed, 4, &mut text);
+    if WRITERS.contains(&name) {
+        text = text.replace("path: read", "path: write").replace("  # review: read or write?", "");
+    }
     text.push_str("    examples:\n      allow:\n");
     for words in calls {
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
