@@ -160,7 +160,7 @@ fn a_shell_that_was_left_out_says_so_by_name() {
             ("--shell", &["--shell", "/bin/sh"]),
         ],
     );
-    let help = said(&mut program(&["--help"])).1;
+    let help = said(&mut program(&["--help", "all"])).1;
     assert!(!help.contains("--shell ") && help.contains("--tools "), "{help}");
 }
 
@@ -178,7 +178,7 @@ fn limits_that_were_left_out_say_so_by_name() {
             ("--network loopback", &["--network", "loopback", "--sandbox", "strict"]),
         ],
     );
-    assert!(!said(&mut program(&["--help"])).1.contains("--max-memory"));
+    assert!(!said(&mut program(&["--help", "all"])).1.contains("--max-memory"));
     let missing = "it was built without `limits`";
     let (status, _, stderr) = said(program(&["serve", "--allow", "ls"]).env("ALLOWEXEC_MAX_CPU", "5s"));
     assert_eq!((status, stderr.contains(missing)), (Some(2), true), "{stderr}");

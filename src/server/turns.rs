@@ -177,16 +177,11 @@ impl Server<'_> {
             call.iter().for_each(|(pending, _)| self.audit.given_up(key, &pending.reply, PANICKED));
             return self.audit.not_started(key, Some(PANICKED));
         }
-        if let Some(revision) = self.requests.feedback(key).map(|feedback| feedback.revision()) {
-            let result = CallToolResult::error(PANICKED.to_owned()).encode(revision);
-            self.call_ended(CallEnded {
-                key,
-                result,
-                how: HowEnded::Failed(PANICKED.to_owned()),
-                shell: None,
-                facts: None,
-            });
-        }
+        // A call that was cancelled, or that runs in the background, needs no result.
+        let revision = self.requests.feedback(key).map(|feedback| feedback.revision());
+        let result = revision.map(|revision| CallToolResult::error(PANICKED.to_owned()).encode(revision));
+        let (result, how) = (result.unwrap_or_default(), HowEnded::Failed(PANICKED.to_owned()));
+        self.call_ended(CallEnded { key, result, how, shell: None, facts: None });
     }
 
     /// Answers a call whose leftovers are gone, or are not waited for any more.

@@ -435,11 +435,15 @@ fn a_thread_that_panics_anywhere_answers_its_call_and_gives_back_its_turn() {
     let folder = tempfile::tempdir().unwrap();
     let mut parts = Parts::new(&audited(folder.path()));
     parts.executor = Arc::new(PanicsEarly);
-    let answers = serve(parts, &lines);
+    // The server ends when nothing runs, so the call in the background has ended too.
+    let background = request(21, "echo x").replace(r#""command":"echo x""#, r#""command":"echo x","background":true"#);
+    let mut answers = serve(parts, &[lines.as_str(), &background].concat());
+    let (_, of_background) = answers.pop().unwrap();
+    assert!(of_background.contains("running"), "{of_background}");
     assert!(answers.iter().all(|(_, text)| text.contains("the server failed while it ran")), "{answers:?}");
     assert_eq!(answers.len(), 20);
     let of_run = records(&folder.path().join("log"));
-    assert_eq!(["decided", "ended", "refused_request"].map(|kind| count(&of_run, kind)), [20, 20, 0], "{of_run:?}");
+    assert_eq!(["decided", "ended", "refused_request"].map(|kind| count(&of_run, kind)), [21, 21, 0], "{of_run:?}");
 
     let folder = tempfile::tempdir().unwrap();
     let mut parts = Parts::new(&audited(folder.path()));
