@@ -316,6 +316,10 @@ fn document_in_quotes(cursor: &mut Cursor<'_>, at: usize, quotes: Quotes) -> Res
     }
     cursor.skip(rest.len() - inner.len() + first.len() + 1);
     let text = document(cursor, &delimiter)?;
+    // In `$(…)` bash ends the text there, if a `)` follows, and reads the rest of that line.
+    if text.lines().any(|line| line.starts_with(&delimiter.text)) {
+        return Err(Unreadable { at, reason: Reason::DocumentMayEnd(delimiter.text) });
+    }
     let after = cursor.rest();
     let closed = after.trim_start_matches([' ', '\t', '\n']).strip_prefix(')').ok_or_else(refused)?;
     cursor.skip(after.len() - closed.len());

@@ -71,6 +71,9 @@ pub enum Reason {
     /// A here-document without its end.
     #[error("the here-document is not closed: no line is exactly `{0}`; end its text with such a line")]
     DocumentUnclosed(String),
+    /// The text of a here-document in a substitution has a line that bash may take for its end.
+    #[error("a line of the here-document begins with `{0}`, where a shell may end its text; choose another end")]
+    DocumentMayEnd(String),
     /// The text of a here-document would be expanded.
     #[error(
         "the text of the here-document holds `$`, a backtick or a backslash; quote its end, `<<'{0}'`, to pass them on literally"
