@@ -69,7 +69,8 @@ fn request(tool: &str, arguments: &Value) -> String {
 fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let mut output = Vec::new();
     let mut parts = Parts::new(config);
-    parts.suggests = workbench::suggestions(config).map(|suggests| {
+    let suggestions = workbench::suggestions(config).filter(|_| config.log.value > LogLevel::Off);
+    parts.suggests = suggestions.map(|suggests| {
         let told = Mutex::new(Vec::new());
         let tell: Suggests = Arc::new(move |words, rules| {
             let how = suggests(words, rules)?;

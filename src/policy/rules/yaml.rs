@@ -69,6 +69,7 @@ impl Node {
 
     fn flow(&self) -> String {
         match &self.kind {
+            Kind::Scalar { .. } if self.is_null() => "{}".to_owned(),
             Kind::Scalar { text, is_quoted: false } => text.clone(),
             Kind::Scalar { text, is_quoted: true } => quoted_in_flow(text),
             Kind::List(nodes) => format!("[{}]", nodes.iter().map(Self::flow).collect::<Vec<_>>().join(", ")),
