@@ -93,6 +93,7 @@ pub(super) fn started_event(
 }
 
 /// The end of a process of a line, as it is recorded.
+#[cfg(unix)]
 pub(super) fn part_ended(call: u64, part: usize, end: End) -> Event {
     let mut ended = Ended { call, part: Some(part), ..Ended::default() };
     put_end(&mut ended, end);

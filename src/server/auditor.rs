@@ -147,6 +147,7 @@ impl Auditor {
     ///
     /// # Errors
     /// [`NotRun::NotRecorded`].
+    #[cfg(unix)]
     pub(super) fn decided_parts(&self, made: Vec<Decided>) -> Result<(), NotRun> {
         let Some(shared) = &self.0 else { return Ok(()) };
         let written = shared.write(&mut shared.log(), made.into_iter().map(Event::Decided));
