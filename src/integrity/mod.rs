@@ -10,8 +10,8 @@
 //! - `Lock` is a lock file, `lock` makes one from the programs as they are now, and `Difference` is one difference from it.
 //! - `needed_by` finds what is executed with a program (Unix): its interpreters and loader. env(1) looks interpreters up in
 //!   [`CommandPaths`]. [`Unclear`] is why it is unclear which one runs.
-//! - [`reach_of`] knows programs that start others by their names, and [`KnownPrograms`] by their files; `handed_on` reads what scripts
-//!   do with their arguments.
+//! - [`reach_of`] knows programs that start others by their names, and [`KnownPrograms`] by their files; `script` skims what
+//!   scripts do with their arguments.
 
 mod checked;
 mod command_paths;
@@ -20,7 +20,6 @@ mod difference;
 #[cfg(target_os = "linux")]
 mod elf;
 mod guard;
-mod handed_on;
 #[cfg(target_os = "linux")]
 mod libraries;
 mod lock;
@@ -28,6 +27,7 @@ mod locking;
 #[cfg(unix)]
 mod needed;
 mod replaceable;
+mod script;
 mod stand_in;
 mod unclear;
 mod untrusted;

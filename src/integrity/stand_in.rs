@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::handed_on::{self, UNKNOWN};
+use super::script::{self, UNKNOWN};
 use super::wrappers::{known_names, reach_of};
 
 /// How much of a script is read.
@@ -76,7 +76,7 @@ impl KnownPrograms {
         file.by_ref().take(LONGEST_SCRIPT).read_to_end(&mut start).ok()?;
         // A shell also runs a text without a first line.
         if start.starts_with(b"#!") || !start.iter().take(256).any(|byte| *byte == 0) {
-            return handed_on::of_script(&String::from_utf8_lossy(&start), &|word| self.of_word(word, depth));
+            return script::program_of(&String::from_utf8_lossy(&start), &|word| self.of_word(word, depth));
         }
         #[cfg(target_os = "linux")]
         if let Some(name) = super::elf::interpreter_linked(&start, &mut file) {
