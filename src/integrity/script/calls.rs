@@ -16,7 +16,7 @@ struct Language {
     shell: &'static str,
     /// Calls that run code of the language.
     code: &'static str,
-    /// What may stand in front of a call, with a point.
+    /// The modules that may stand in front of a call, with a point.
     modules: &'static str,
     /// The interpreter itself.
     itself: &'static str,

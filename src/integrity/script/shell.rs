@@ -340,7 +340,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a command prints is not known, but for where a program is.
+    /// The output of a command is not known, but for where a program is.
     fn substitution(&mut self, text: &str) {
         if self.depth == DEEPEST {
             return self.push(&UNKNOWN.to_string());
