@@ -323,7 +323,7 @@ impl Config {
         let asked = self.ask.value.iter().map(entry(Effect::Ask));
         let entries: Vec<ListEntry> = several.iter().map(entry(Effect::Allow)).chain(asked).collect();
         if self.policy.value.is_empty() && self.profile.value.is_empty() && entries.is_empty() {
-            return Ok(());
+            return self.check_lines(&Rules::default());
         }
         let star = single.iter().filter(|entry| *entry == "*").map(entry(Effect::Allow));
         let entries: Vec<ListEntry> = entries.into_iter().chain(star).collect();
@@ -356,11 +356,17 @@ impl Config {
             let (command, described) = (rule.name.clone(), rule.origin.clone());
             return Err(ConfigError::RuleOnCmd { command, described, which: self.tools.value });
         }
+        self.check_lines(&rules)?;
+        self.rules = Arc::new(rules);
+        Ok(())
+    }
+
+    /// Makes sure that no line can write a program and run it.
+    fn check_lines(&self, rules: &Rules) -> Result<(), ConfigError> {
         let writes_anything = rules.redirections().is_none_or(|redirections| redirections.write.is_none());
         if self.lines.value == Lines::Files && self.allow_project_commands.value && writes_anything {
             return Err(ConfigError::LinesWriteProject { lines_source: self.lines.source.clone() });
         }
-        self.rules = Arc::new(rules);
         Ok(())
     }
 
