@@ -52,6 +52,14 @@ impl Phases {
         Self { phase: Phase::Running, until, limits, ended_by_us: None, is_shutdown: false }
     }
 
+    /// Shortens the time that the command may take, if it still runs.
+    pub(crate) fn at_most(&mut self, timeout: Duration) {
+        if self.is_running() && timeout < self.limits.timeout {
+            self.until -= self.limits.timeout - timeout;
+            self.limits.timeout = timeout;
+        }
+    }
+
     /// When to call [`due`](Self::due) again.
     pub(crate) fn until(&self) -> Instant {
         self.until

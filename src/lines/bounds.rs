@@ -1,5 +1,8 @@
 //! How large a line may be.
 
+use std::cell::Cell;
+
+use super::expand::ExpandError;
 use super::tree::{Command, Line, Pipeline};
 use super::unreadable::Reason;
 
@@ -15,6 +18,51 @@ pub const MOST_WORDS: usize = 131_072;
 pub const MOST_WORD_BYTES: usize = 131_071;
 /// The most bytes of all words that braces make.
 pub const MOST_BRACE_BYTES: usize = 1 << 20;
+
+/// The most bytes of all words of a line, once its variables and patterns are replaced.
+const MOST_BYTES: usize = 1 << 24;
+/// The most names that the patterns of a line are compared with.
+const MOST_COMPARED: usize = 1 << 20;
+
+/// How much more the words of a line may become when variables and patterns are replaced, counted before it is kept.
+#[derive(Debug)]
+pub struct Room {
+    words: Cell<usize>,
+    bytes: Cell<usize>,
+    names: Cell<usize>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { words: Cell::new(MOST_WORDS), bytes: Cell::new(MOST_BYTES), names: Cell::new(MOST_COMPARED) }
+    }
+}
+
+impl Room {
+    /// Takes what is needed to hold words.
+    ///
+    /// # Errors
+    /// [`ExpandError::TooLarge`]
+    pub fn hold(&self, words: usize, bytes: usize) -> Result<(), ExpandError> {
+        take(&self.words, words)?;
+        take(&self.bytes, bytes)
+    }
+
+    /// Takes what is needed to compare a pattern with names.
+    ///
+    /// # Errors
+    /// [`ExpandError::TooLarge`]
+    pub fn compare(&self, names: usize) -> Result<(), ExpandError> {
+        take(&self.names, names)
+    }
+}
+
+/// What does not fit leaves no room for anything else.
+fn take(room: &Cell<usize>, amount: usize) -> Result<(), ExpandError> {
+    let left = room.get().checked_sub(amount);
+    room.set(left.unwrap_or(0));
+    left.map(drop).ok_or(ExpandError::TooLarge)
+}
 
 /// Refuses a line that is too large as a whole. The reader counts what would take memory or stack before it is made.
 pub fn check(line: &Line) -> Result<(), Reason> {

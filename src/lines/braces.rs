@@ -36,15 +36,15 @@ pub fn has_expansion(atoms: &[Atom]) -> Result<bool, Reason> {
 /// The words that a word makes, in order. An alternative without anything in it makes none.
 pub fn expand(atoms: Vec<Atom>, budget: &mut Budget) -> Result<Vec<Vec<Atom>>, Reason> {
     let pairs = pairs(&atoms)?;
-    let words = if pairs.is_empty() {
-        vec![atoms]
-    } else {
-        let mut words = Expansion { atoms: &atoms, pairs, budget }.range(0, atoms.len(), 0)?;
-        words.retain(|word| !word.is_empty());
-        budget.bytes -= words.iter().flatten().map(size).sum::<usize>();
-        words
-    };
+    if pairs.is_empty() {
+        budget.words = budget.words.checked_sub(1).ok_or(Reason::TooManyWords)?;
+        return Ok(vec![atoms]);
+    }
+    let mut words = Expansion { atoms: &atoms, pairs, budget }.range(0, atoms.len(), 0)?;
+    budget.bytes -= words.iter().flatten().map(size).sum::<usize>();
+    // Empty ones were made, too.
     budget.words = budget.words.checked_sub(words.len()).ok_or(Reason::TooManyWords)?;
+    words.retain(|word| !word.is_empty());
     Ok(words)
 }
 

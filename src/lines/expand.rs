@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::bounds::{MOST_WORD_BYTES, Room};
 use super::glob::{self, Directories, Unit};
 use super::word::{Part, Pattern, Piece, Value, Word};
 
@@ -48,6 +49,11 @@ pub enum ExpandError {
         /// The word.
         pattern: String,
     },
+    /// More words, bytes or names than a line may have.
+    #[error(
+        "the words of the line become too many or too long once its variables and patterns are replaced; make several calls of it"
+    )]
+    TooLarge,
     /// More names or directories than are looked at.
     #[error("the pattern `{pattern}` finds too many names or directories; narrow it down")]
     TooMany {
@@ -60,9 +66,10 @@ impl Value {
     /// Its text. `variables` returns the values that words may hold.
     ///
     /// # Errors
-    /// [`ExpandError::Unknown`] and [`ExpandError::Splits`].
+    /// [`ExpandError::Unknown`], [`ExpandError::Splits`] and [`ExpandError::TooLarge`].
     pub fn expand(&self, variables: &dyn Fn(&str) -> Option<String>) -> Result<String, ExpandError> {
-        self.pieces.iter().map(|piece| text(piece, variables)).collect()
+        let mut brought = 0;
+        self.pieces.iter().map(|piece| text(piece, variables, &mut brought)).collect()
     }
 }
 
@@ -76,22 +83,31 @@ impl Word {
         &self,
         variables: &dyn Fn(&str) -> Option<String>,
         directories: &mut dyn Directories,
+        room: &Room,
     ) -> Result<Vec<String>, ExpandError> {
         let mut units = Vec::new();
+        let mut brought = 0;
         for part in &self.parts {
             match part {
-                Part::Piece(piece) => units.extend(text(piece, variables)?.chars().map(Unit::Character)),
+                Part::Piece(piece) => units.extend(text(piece, variables, &mut brought)?.chars().map(Unit::Character)),
                 Part::Pattern(Pattern::Any) => units.push(Unit::Any),
                 Part::Pattern(Pattern::One) => units.push(Unit::One),
                 Part::Pattern(Pattern::Set(set)) => units.push(Unit::Set(set)),
             }
         }
-        glob::expand(&units, directories)
+        let words = glob::expand(&units, directories, room)?;
+        room.hold(words.len(), words.iter().map(String::len).sum())?;
+        Ok(words)
     }
 }
 
-fn text(piece: &Piece, variables: &dyn Fn(&str) -> Option<String>) -> Result<String, ExpandError> {
-    let value = |name: &str| variables(name).ok_or_else(|| ExpandError::Unknown { name: name.to_owned() });
+/// The text of a piece. What variables bring to one text is counted in `brought`: no argument holds more.
+fn text(piece: &Piece, variables: &dyn Fn(&str) -> Option<String>, brought: &mut usize) -> Result<String, ExpandError> {
+    let mut value = |name: &str| {
+        let value = variables(name).ok_or_else(|| ExpandError::Unknown { name: name.to_owned() })?;
+        *brought += value.len();
+        if *brought > MOST_WORD_BYTES { Err(ExpandError::TooLarge) } else { Ok(value) }
+    };
     match piece {
         Piece::Literal(text) => Ok(text.clone()),
         Piece::Home => value("HOME"),

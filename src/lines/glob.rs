@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use super::bounds::Room;
 use super::expand::ExpandError;
 use super::word::Set;
 
@@ -57,13 +58,13 @@ impl Unit<'_> {
     }
 }
 
-pub fn expand(units: &[Unit<'_>], directories: &mut dyn Directories) -> Result<Vec<String>, ExpandError> {
+pub fn expand(units: &[Unit<'_>], directories: &mut dyn Directories, room: &Room) -> Result<Vec<String>, ExpandError> {
     let written = written(units);
     let Some(first) = units.iter().position(|unit| unit.character().is_none()) else { return Ok(vec![written]) };
     // The directory in front of the first component that is a pattern.
     let begin = units.iter().take(first).rposition(|unit| unit.character() == Some('/')).map_or(0, |slash| slash + 1);
     let (prefix, rest) = units.split_at(begin);
-    let mut search = Search { written: &written, directories, steps: 0 };
+    let mut search = Search { written: &written, directories, room, steps: 0 };
     let mut found = search.find(self::written(prefix), rest)?;
     if found.is_empty() {
         return Ok(vec![written]);
@@ -91,6 +92,7 @@ fn written(units: &[Unit<'_>]) -> String {
 struct Search<'a> {
     written: &'a str,
     directories: &'a mut dyn Directories,
+    room: &'a Room,
     steps: usize,
 }
 
@@ -132,6 +134,7 @@ impl Search<'_> {
     fn names(&mut self, directory: &str, pattern: &[Unit<'_>]) -> Result<Vec<String>, ExpandError> {
         self.step()?;
         let names = self.directories.names(directory).map_err(|Outside| self.outside())?.unwrap_or_default();
+        self.room.compare(names.len())?;
         let wants_dot = pattern.first().and_then(Unit::character) == Some('.');
         let mut found = Vec::new();
         for name in names.iter().filter(|name| name.as_encoded_bytes().starts_with(b".") == wants_dot) {
@@ -147,6 +150,7 @@ impl Search<'_> {
 
     fn step(&mut self) -> Result<(), ExpandError> {
         self.steps += 1;
+        self.room.compare(1)?;
         if self.steps > MOST_STEPS {
             return Err(ExpandError::TooMany { pattern: self.written.to_owned() });
         }

@@ -56,6 +56,29 @@ fn of_simple(simple: &Simple, family: Family) -> Result<(), Unreadable> {
         (Some("printf"), Family::Others) if has_other_escape(format_of(&texts)) => {
             Some(("printf", "this escape", "sh, dash or zsh", r"use `\NNN` with octal digits"))
         }
+        (Some("echo"), Family::Bash)
+            if is_option_of_echo(first) && texts.iter().any(|text| has_escape(text, "uUE1234567")) =>
+        {
+            Some(("echo", "this escape", "a shell", TEXT))
+        }
+        (Some("printf"), Family::Bash) if has_escape(format_of(&texts), "E?'") || has_escape_by_b(&texts) => {
+            Some(("printf", "this escape", "a shell", "write the text out as it is to be"))
+        }
+        (Some("test" | "["), _) if texts.iter().any(|text| is_of_shells(text)) || first == "-o" => {
+            Some(("test", "this operator", "a shell", "compare by `=`, `!=` or numbers"))
+        }
+        (Some("test" | "["), Family::Others) if texts.iter().any(|text| text == "==") => {
+            Some(("test", "this operator", "sh or dash", "compare by `=`"))
+        }
+        (Some(":" | "exit"), Family::Others) if !simple.redirections.is_empty() => {
+            Some((":` or `exit", "a redirection", "sh or dash", "leave it out, it prints nothing"))
+        }
+        (Some("pwd"), _) if texts.iter().any(|text| text.starts_with("--")) => {
+            Some(("pwd", "this option", "a shell", "write `pwd` alone"))
+        }
+        (Some("kill"), _) if matches!(first, "-l" | "-L") || first.starts_with("--") => {
+            Some(("kill", "this option", "a shell", "name the signal and the processes"))
+        }
         _ => None,
     };
     match found {
@@ -92,6 +115,21 @@ fn has_directive_of_shells(format: &str) -> bool {
             .trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0.*'".contains(c))
             .starts_with(['q', 'Q', '('])
     })
+}
+
+/// Whether a text has a backslash in front of one of these, which programs leave as it is.
+fn has_escape(text: &str, escaped: &str) -> bool {
+    text.replace(r"\\", "").split('\\').skip(1).any(|escape| escape.starts_with(|c: char| escaped.contains(c)))
+}
+
+/// Whether `printf` has such an escape in an argument, which its `%b` reads.
+fn has_escape_by_b(texts: &[String]) -> bool {
+    format_of(texts).contains("%b") && texts.iter().any(|text| has_escape(text, "E?'"))
+}
+
+/// Whether only shells have this operator of test(1).
+fn is_of_shells(operator: &str) -> bool {
+    matches!(operator, "-v" | "-R" | "-l" | "<" | ">")
 }
 
 /// Whether a format has an escape that not all shells know.

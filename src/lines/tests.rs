@@ -354,6 +354,14 @@ fn a_line_of_a_shell_becomes_a_group_once() {
         ("printf -v x y; a", 0, "an option"),
         ("a | printf '%-5Q' b", 4, "`%q` or `%(`"),
         ("printf '%(%s)T' > a", 0, "`%q` or `%(`"),
+        (r"echo -e '\u2713' | a", 0, "this escape"),
+        (r"echo -ne 'a\101' | a", 0, "this escape"),
+        (r"printf '\?' > a", 0, "this escape"),
+        (r"printf %b '\E' > a", 0, "this escape"),
+        ("test -v HOME && a", 0, "this operator"),
+        (r"[ a \< b ] && a", 0, "this operator"),
+        ("pwd --help | a", 0, "this option"),
+        ("kill -l | a", 0, "this option"),
         (r"sh -c 'printf \\x41'", 0, "this escape"),
         ("bash -c ''", 0, "the line is empty"),
         ("A=1 bash -c a", 0, "a whole shell"),
@@ -518,9 +526,37 @@ fn expanded(text: &str, tree: &mut dyn Directories) -> Result<Vec<String>, Expan
         "EMPTY" => Some(String::new()),
         _ => None,
     };
+    let room = Room::default();
     let words =
-        line.commands()[0].words.iter().map(|word| word.expand(&values, tree)).collect::<Result<Vec<_>, _>>()?;
+        line.commands()[0].words.iter().map(|word| word.expand(&values, tree, &room)).collect::<Result<Vec<_>, _>>()?;
     Ok(words.concat())
+}
+
+#[test]
+fn what_words_become_is_bounded_before_it_is_kept() {
+    /// As many names as this, each as long as this.
+    struct Many(usize, usize);
+    impl Directories for Many {
+        fn names(&mut self, _: &str) -> Result<Option<Vec<OsString>>, Outside> {
+            Ok(Some((0..self.0).map(|number| format!("{number:a<width$}", width = self.1).into()).collect()))
+        }
+
+        fn exists(&mut self, _: &str) -> Result<bool, Outside> {
+            Ok(true)
+        }
+    }
+    for (text, mut tree) in [
+        (format!("echo {}", "* ".repeat(1_000)), Many(9_000, 4)),
+        (format!("echo {}", "x* ".repeat(6_000)), Many(9_000, 4)),
+        (format!("echo {}", "* ".repeat(70)), Many(1_000, 255)),
+        (format!("echo \"{}\"", "$HOME".repeat(26_000)), Many(1, 1)),
+    ] {
+        assert_eq!(expanded(&text, &mut tree), Err(ExpandError::TooLarge), "{}", &text[..20]);
+    }
+    assert_eq!(expanded("echo * 1* *", &mut Many(100, 4)).unwrap().len(), 1 + 100 + 11 + 100);
+    // Words that braces make are counted, also those with nothing in them.
+    let empty = "{,}".repeat(16);
+    assert_eq!(Line::read(&format!("echo {empty} {empty}")).unwrap_err().reason, Reason::TooManyWords);
 }
 
 #[test]

@@ -169,6 +169,16 @@ pub enum Redirection {
     HereString(Value),
 }
 
+impl Redirection {
+    /// Whether it is about standard input, also if it gives nothing to read.
+    pub fn gives_input(&self) -> bool {
+        match self {
+            Self::Read(_) | Self::Document(_) | Self::HereString(_) => true,
+            Self::Write { .. } | Self::StderrToStdout | Self::StdoutToStderr => false,
+        }
+    }
+}
+
 /// The streams that a redirection writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {

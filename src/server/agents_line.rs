@@ -61,7 +61,8 @@ impl Parts {
     pub(crate) fn allows_now(&self, pipeline: &Pipeline, directory: &Path) -> bool {
         let line = Line { lists: vec![AndOr { first: pipeline.clone(), rest: Vec::new() }] };
         let cwd = directory.to_str();
-        let requested = RequestedLine { line, text: "", cwd, has_input: false, approved: None, before: &[] };
+        let requested =
+            RequestedLine { line, text: "", cwd, has_input: false, only_reads: false, approved: None, before: &[] };
         let decision = self.policy.plan(self.policy.directories(), requested);
         let is_allowed = |part: &PartDecision| part.outcome == PartOutcome::Allowed;
         cwd.is_some() && decision.outcome.is_ok() && decision.parts.iter().all(is_allowed)
@@ -71,8 +72,15 @@ impl Parts {
         let command = match self.policy.read_line(text) {
             Ok(ReadLine::Command(command)) => command,
             Ok(ReadLine::Line(line)) => {
-                let requested =
-                    RequestedLine { line, text, cwd: Some(directory), has_input: false, approved: None, before: &[] };
+                let requested = RequestedLine {
+                    line,
+                    text,
+                    cwd: Some(directory),
+                    has_input: false,
+                    only_reads: false,
+                    approved: None,
+                    before: &[],
+                };
                 let decision = self.policy.plan(self.policy.directories(), requested);
                 let verdict = match decision.outcome {
                     Ok(_) => LineVerdict::Allowed,

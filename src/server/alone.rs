@@ -207,7 +207,15 @@ impl Parts {
         approved: Option<&LineProposal>,
         auditor: &Auditor,
     ) -> Result<Plan, Stopped> {
-        let requested = RequestedLine { line, text, cwd: Some(directory), has_input: false, approved, before: &[] };
+        let requested = RequestedLine {
+            line,
+            text,
+            cwd: Some(directory),
+            has_input: false,
+            only_reads: false,
+            approved,
+            before: &[],
+        };
         let decision = self.policy.plan(self.policy.directories(), requested);
         let id = id();
         let of_part = |part: &PartDecision| part_record((CALL, &id, TOOL), part, None);
@@ -278,7 +286,7 @@ impl Parts {
     fn run_planned(&self, processes: &Processes, planned: &PlannedLine, how: How, auditor: &Auditor) -> RunEnded {
         let (stop, timeout, (stdin, output), reads) = how;
         let limits = Limits { timeout: bounded(timeout, planned.timeout(), FOREVER), ..self.limits };
-        let reader = planned.first_program();
+        let reader = planned.first_reader();
         let line = Arc::clone(planned.line());
         let observes =
             Heard { auditor: auditor.clone(), reader, reads: reads.map(Arc::from).filter(|_| stdin.is_some()) };

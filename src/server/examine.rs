@@ -17,7 +17,7 @@ pub(super) fn examine_line(policy: &Policy, text: &str, cwd: Option<&str>, has_i
 }
 
 fn plan(policy: &Policy, line: Line, text: &str, cwd: Option<&str>, has_input: bool) -> LineDecision {
-    let asked = RequestedLine { line, text, cwd, has_input, approved: None, before: &[] };
+    let asked = RequestedLine { line, text, cwd, has_input, only_reads: false, approved: None, before: &[] };
     policy.plan(policy.directories(), asked)
 }
 

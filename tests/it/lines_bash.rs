@@ -216,7 +216,8 @@ impl World {
         };
         self.prepare();
         let policy = self.policy();
-        let asked = RequestedLine { line, text, cwd: None, has_input: false, approved: None, before: &[] };
+        let asked =
+            RequestedLine { line, text, cwd: None, has_input: false, only_reads: false, approved: None, before: &[] };
         policy.plan(policy.directories(), asked).outcome.err().map(|refusal| refusal.to_string())
     }
 
@@ -224,7 +225,8 @@ impl World {
     fn ours(&self, line: Line, text: &str) -> Option<(Outcome, Failed)> {
         self.prepare();
         let policy = self.policy();
-        let asked = RequestedLine { line, text, cwd: None, has_input: false, approved: None, before: &[] };
+        let asked =
+            RequestedLine { line, text, cwd: None, has_input: false, only_reads: false, approved: None, before: &[] };
         let planned = policy.plan(policy.directories(), asked).outcome.ok()?;
         let (_stop, signal) = stop().unwrap();
         let tree = Arc::clone(planned.line());

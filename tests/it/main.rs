@@ -46,6 +46,7 @@ mod limits;
 mod limits_of_unix;
 mod lines_audited;
 mod lines_bash;
+mod lines_held;
 mod lines_sandbox;
 mod lint;
 mod lock;

@@ -33,8 +33,12 @@ pub(super) struct Sequence<'l> {
     streams: Option<Streams>,
     /// Whether its failures are told.
     pub is_told: bool,
+    /// Whether another command reads what its commands print.
+    pub is_read: bool,
     /// The shell that says its messages.
     pub shell: &'l str,
+    /// The status of what its shell can't redirect, and of a directory that it can't change to.
+    pub cannot: i32,
     /// The stage that it is, if it is that of a group.
     of: Option<Place>,
     /// Whether it stands in parentheses.
@@ -190,10 +194,11 @@ impl<'l> Interpreter<'l> {
         (line, is_in_parentheses): ((&'l Line, &'l str), bool),
         position: Position,
         streams: Streams,
-        (status, is_told, of): (Status, bool, Place),
+        (status, is_told, is_read, of): (Status, bool, bool, Place),
+        cannot: i32,
     ) -> Next {
         let group = Sequence::new(line, (position, streams), status, is_told, Some(of));
-        self.sequences.push(Some(Sequence { is_in_parentheses, ..group }));
+        self.sequences.push(Some(Sequence { is_in_parentheses, is_read, cannot, ..group }));
         Next::Pipeline(self.sequences.len() - 1)
     }
 
@@ -247,7 +252,19 @@ impl<'l> Sequence<'l> {
     ) -> Self {
         let steps = line.lists.iter().flat_map(steps_of).collect();
         let streams = Some(streams);
-        Self { steps, next: 0, status, position, streams, is_told, shell, of, is_in_parentheses: false }
+        Self {
+            steps,
+            next: 0,
+            status,
+            position,
+            streams,
+            is_told,
+            is_read: false,
+            shell,
+            cannot: 1,
+            of,
+            is_in_parentheses: false,
+        }
     }
 
     /// Takes the next pipeline that is to run, and the streams for it.

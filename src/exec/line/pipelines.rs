@@ -15,10 +15,9 @@ use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedRedirection, DecidedStage, Position, StageWork};
 use crate::policy::rules::CommandRule;
 
-/// The status of a command that there is no program for, of one that can't be executed, and of one whose redirection fails.
+/// The status of a command that there is no program for, and of one that can't be executed.
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTED: i32 = 126;
-const NOT_REDIRECTED: i32 = 1;
 /// SIGPIPE, and the status of a program that reports it.
 const SIGPIPE: i32 = 13;
 const BROKEN_PIPE: i32 = 128 + SIGPIPE;
@@ -136,7 +135,9 @@ impl<'l> Interpreter<'l> {
     ) -> Result<Vec<Next>, LineError> {
         let Some(around) = self.sequence(sequence) else { return Ok(Vec::new()) };
         let (position, shell, is_alone) = (around.position.clone(), around.shell, around.is_one_in_parentheses());
+        let is_read_as_group = around.is_read;
         let stages = self.decides.decide(pipeline, &position)?;
+        stages.iter().filter_map(|stage| stage.timeout).for_each(|timeout| watch.at_most(timeout));
         let prepared = self.prepare((pipeline, shell), stages, streams, watch)?;
         let number = self.pipelines.len();
         let is_redirected = prepared.last().is_none_or(|last| last.is_redirected);
@@ -145,7 +146,7 @@ impl<'l> Interpreter<'l> {
         let mut next = Vec::new();
         for (stage, (written, prepared)) in pipeline.stages.iter().zip(prepared).enumerate() {
             let place = Place { pipeline: number, stage };
-            let is_read = stage + 1 < pipeline.stages.len();
+            let is_read = is_read_as_group || stage + 1 < pipeline.stages.len();
             let begun = self.begin_stage((sequence, is_told, is_read), &written.command, place, prepared, watch)?;
             next.extend(begun);
         }
@@ -248,7 +249,8 @@ impl<'l> Interpreter<'l> {
         let Prepared { stage: DecidedStage { number, work, .. }, streams, says, is_redirected } = prepared;
         if !is_redirected {
             let name = name_of(&work).filter(|_| is_told);
-            let status = self.failures.status(NOT_REDIRECTED, name);
+            let code = self.sequence(sequence).map_or(1, |around| around.cannot);
+            let status = self.failures.status(code, name);
             return Ok(Some(Next::Ended(place, status)));
         }
         let code = match work {
@@ -264,7 +266,13 @@ impl<'l> Interpreter<'l> {
                 let status = Status::of_code(if group.shell.is_some() { 0 } else { around.status.code });
                 let shell = group.shell.as_deref().filter(|word| word.ends_with("bash")).unwrap_or(around.shell);
                 let line = ((&group.line, shell), group.shell.is_none());
-                return Ok(Some(self.add_group(line, position, streams, (status, is_told, place))));
+                let cannot = match group.shell.as_deref() {
+                    Some(shell) if shell.ends_with("bash") || shell.ends_with("zsh") => 1,
+                    // `sh` is taken for dash.
+                    Some(_) => 2,
+                    None => around.cannot,
+                };
+                return Ok(Some(self.add_group(line, position, streams, (status, is_told, is_read, place), cannot)));
             }
             StageWork::NotFound { word, status: (code, why) } => {
                 streams.say(&format!("{says}{word}: {why}\n"), watch).map_err(lost)?;
@@ -292,7 +300,8 @@ impl<'l> Interpreter<'l> {
             }
             StageWork::Cd(Err(why)) => {
                 streams.say(&format!("{says}{why}\n"), watch).map_err(lost)?;
-                let status = self.failures.status(1, Some("cd".to_owned()).filter(|_| is_told));
+                let code = self.sequence(sequence).map_or(1, |around| around.cannot);
+                let status = self.failures.status(code, Some("cd".to_owned()).filter(|_| is_told));
                 return Ok(Some(Next::Ended(place, status)));
             }
         };

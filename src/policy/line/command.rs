@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::places::Names;
 use super::{PartDecision, PartKind, PartOutcome, Position};
-use crate::lines::{Assignment, Builtin, BuiltinError, ExpandError, Part, Redirection, Simple, Value, Word};
+use crate::lines::{Assignment, Builtin, BuiltinError, ExpandError, Part, Redirection, Room, Simple, Value, Word};
 use crate::policy::evaluate::InPlace;
 use crate::policy::proposal::Approved;
 use crate::policy::rules::Ruled;
@@ -22,6 +22,8 @@ pub(super) struct Here<'a> {
     pub position: &'a Position,
     /// Whether files are as they will be when it runs: nothing of the line runs before.
     pub is_certain: bool,
+    /// How much more the words of the line may become.
+    pub room: &'a Room,
 }
 
 /// The place of a command in its pipeline.
@@ -62,6 +64,11 @@ impl Commanded {
             Some(Rule::Described(rule)) => Some(Ruled::new(Arc::clone(rule), &self.words)),
             Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
         }
+    }
+
+    /// Whether it may run where only what changes nothing runs.
+    pub(super) fn changes_nothing(&self) -> bool {
+        self.kind != PartKind::Command || self.ruled().is_some_and(|command| command.rule.read_only)
     }
 
     /// The command as a part of the line, with what was decided.
@@ -107,11 +114,7 @@ impl Here<'_> {
 
     /// Describes what a command or a group reads that is not among its redirections.
     pub(super) fn reads(&self, redirections: &[Redirection], stage: Stage) -> Option<&'static str> {
-        let gives_input = |redirection: &Redirection| match redirection {
-            Redirection::Read(_) | Redirection::Document(_) | Redirection::HereString(_) => true,
-            Redirection::Write { .. } | Redirection::StderrToStdout | Redirection::StdoutToStderr => false,
-        };
-        match redirections.iter().any(gives_input) {
+        match redirections.iter().any(Redirection::gives_input) {
             false if stage.inherits_input => Some("the output of another command, or what its group is given"),
             false if stage.reads_call => Some("the `input` of the call"),
             true | false => None,
@@ -239,7 +242,7 @@ impl Here<'_> {
         let mut names = Names { directories: self.directories, here: &self.position.directory };
         let (mut words, mut found) = (Vec::new(), Vec::new());
         for word in &simple.words {
-            match word.expand(&|name| self.variable(name), &mut names) {
+            match word.expand(&|name| self.variable(name), &mut names, self.room) {
                 Ok(of_word) => {
                     words.extend(of_word);
                     found.resize(words.len(), has_pattern(word));
@@ -257,7 +260,9 @@ impl Here<'_> {
     fn variables(&self, simple: &Simple) -> Result<BTreeMap<String, LineVariable>, ExpandError> {
         let variable = |assignment: &Assignment| {
             let is_named = self.policy.line_env.contains(&assignment.name);
-            Ok((assignment.name.clone(), LineVariable { value: self.value(&assignment.value)?, is_named }))
+            let value = self.value(&assignment.value)?;
+            self.room.hold(1, value.len())?;
+            Ok((assignment.name.clone(), LineVariable { value, is_named }))
         };
         simple.assignments.iter().map(variable).collect()
     }

@@ -44,11 +44,11 @@ impl DecidedFile {
     pub(super) fn new(name: &str, reached: Reached, mode: Option<Mode>) -> Option<Self> {
         let place = match reached {
             Reached::There { held, is_directory: false, .. } => Place::There(held),
-            Reached::Missing { directory, names } if mode.is_some() => match <[OsString; 1]>::try_from(names) {
+            Reached::Missing { directory, names } => match <[OsString; 1]>::try_from(names) {
                 Ok([name]) => Place::Missing { directory, name },
                 Err(_) => return None,
             },
-            Reached::There { .. } | Reached::Missing { .. } => return None,
+            Reached::There { .. } => return None,
         };
         Some(Self { name: name.to_owned(), place, mode })
     }
@@ -79,6 +79,17 @@ impl DecidedFile {
                 // Opening a device can do something by itself, so that its kind is asked for first.
                 regular(std::fs::metadata(held.spawn_path())?.is_file())?;
                 options.open(held.spawn_path())?
+            }
+            Place::Missing { directory, name } if self.mode.is_none() => {
+                // Only a redirection in front of it can have made it.
+                let path = directory.spawn_path().join(name);
+                let found = std::fs::symlink_metadata(&path)?;
+                let is_created =
+                    |identity| if created.0.contains(&identity) { Ok(()) } else { Err(io::ErrorKind::NotFound) };
+                is_created((found.dev(), found.ino()))?;
+                let file = options.open(&path)?;
+                is_created(identity(&file)?)?;
+                file
             }
             Place::Missing { directory, name } => {
                 options.write(true).create_new(true).mode(NEW);

@@ -61,6 +61,8 @@ pub struct RequestedLine<'a> {
     pub cwd: Option<&'a str>,
     /// Whether the call has an `input`.
     pub has_input: bool,
+    /// Whether it may run only what changes nothing.
+    pub only_reads: bool,
     /// The proposal that a person has approved.
     pub approved: Option<&'a LineProposal>,
     /// The proposals that a person has approved for the rest of the session.
@@ -130,6 +132,8 @@ pub struct PlannedLine {
     directory: WorkingDirectory,
     reader: Option<usize>,
     timeout: Option<Duration>,
+    /// Whether it may run only what changes nothing.
+    only_reads: bool,
     /// The commands and groups as a person has approved them, in their order; empty if nobody had to.
     approved: Vec<ShownPart>,
     /// The parts as they were decided before anything runs, in their order.
@@ -144,6 +148,8 @@ pub struct DecidedStage {
     pub number: usize,
     /// Its work.
     pub work: StageWork,
+    /// What its rule says of the time that the whole line may take.
+    pub timeout: Option<Duration>,
     /// Where its streams lead, in the order in which they apply.
     pub redirections: Vec<DecidedRedirection>,
 }
@@ -210,13 +216,14 @@ impl PlannedLine {
         self.timeout
     }
 
-    /// The number of the first command that a program runs, which reads what the whole line is given.
+    /// The number of the command that reads what the whole line is given.
     #[cfg(unix)]
-    pub(crate) fn first_program(&self) -> Option<usize> {
-        reading::first_program(&self.line)
+    pub(crate) fn first_reader(&self) -> Option<usize> {
+        reading::reader(&self.line)
     }
 
-    /// The number of the command that reads the input of the call: the first that is no builtin. `None` if the call has none.
+    /// The number of the command that reads the input of the call: the first that is no builtin. `None` if the call has none, or if
+    /// something else is redirected for that command.
     pub fn reader(&self) -> Option<usize> {
         self.reader
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::PartKind;
 use super::command::{Commanded, Here, Verdict};
 use crate::files::{Identity, Reached};
 use crate::policy::Proposal;
@@ -85,6 +86,8 @@ pub struct ShownPart {
     pub(super) place: usize,
     /// The number of the command; 0 for a group.
     number: usize,
+    /// Whether a program runs it, or the line itself.
+    kind: PartKind,
     /// Its words without those that a rule inserts; for patterns whose names are found later, as they would be now.
     words: Vec<String>,
     /// The same without secrets.
@@ -232,6 +235,7 @@ impl ShownPart {
         Self {
             place,
             number: 0,
+            kind: PartKind::Builtin,
             words: Vec::new(),
             shown: Vec::new(),
             found: Vec::new(),
@@ -253,10 +257,11 @@ impl ShownPart {
         commanded: &Commanded,
         redirections: Vec<ShownRedirection>,
     ) -> Self {
-        let Commanded { kind: _, words, found, is_as_found, reads, variables, explanation, verdict } = commanded;
+        let Commanded { kind, words, found, is_as_found, reads, variables, explanation, verdict } = commanded;
         let proposal = if let Verdict::Ask(proposal) = verdict { Some((**proposal).clone()) } else { None };
         Self {
             number,
+            kind: *kind,
             words: words.clone(),
             shown: explanation.words.clone(),
             found: found.clone(),
@@ -330,6 +335,7 @@ impl ShownPart {
         let Self {
             place,
             number: _,
+            kind,
             words: _,
             shown: _,
             found,
@@ -343,7 +349,11 @@ impl ShownPart {
             proposal,
         } = self;
         let may_find = shown.is_as_found;
-        if *place != shown.place || *is_as_found && !may_find || !self.fixed(may_find).eq(shown.fixed(may_find)) {
+        if *place != shown.place
+            || *kind != shown.kind
+            || *is_as_found && !may_find
+            || !self.fixed(may_find).eq(shown.fixed(may_find))
+        {
             return Some("a command of the line");
         }
         if *directory != shown.directory || *identity != shown.identity {

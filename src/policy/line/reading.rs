@@ -1,6 +1,6 @@
 //! From a text to a line, or to one plain command.
 
-use crate::lines::{Builtin, Line, Unreadable, Word, plain_words};
+use crate::lines::{Builtin, Command, Line, Redirection, Unreadable, Word, plain_words};
 use crate::policy::{CommandLine, CommandLineError, Lines, NotALine, Policy};
 
 /// A text that was read.
@@ -39,12 +39,25 @@ impl Policy {
     }
 }
 
-/// The number of the first command that a program runs, as far as the words tell.
-pub(super) fn first_program(line: &Line) -> Option<usize> {
+/// The number of the command that reads what the whole line is given: the first that a program runs, as far as the words tell,
+/// unless a pipe or a redirection gives it something else.
+pub(super) fn reader(line: &Line) -> Option<usize> {
+    first_program(line, true).flatten()
+}
+
+/// The first command that a program runs; `Some(None)` if it reads something else than the line is given.
+fn first_program(line: &Line, is_given: bool) -> Option<Option<usize>> {
     let is_program = |words: &[Word]| match words.first().map(Word::text) {
         None => false,
         Some(None) => true,
         Some(Some(name)) => Builtin::of(&[name]).is_none(),
     };
-    line.commands().into_iter().find(|simple| is_program(&simple.words)).map(|simple| simple.number)
+    let mut stages = line.pipelines().flat_map(|pipeline| pipeline.stages.iter().enumerate());
+    stages.find_map(|(nth, stage)| {
+        let is_given = is_given && nth == 0 && !stage.redirections().iter().any(Redirection::gives_input);
+        match &stage.command {
+            Command::Simple(simple) => is_program(&simple.words).then(|| is_given.then_some(simple.number)),
+            Command::Group(group) => first_program(&group.line, is_given),
+        }
+    })
 }

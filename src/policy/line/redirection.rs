@@ -52,6 +52,11 @@ impl Here<'_> {
         }
     }
 
+    /// Whether a redirection writes a file, which is not `/dev/null`.
+    pub(super) fn writes_file(&self, redirection: &Redirection) -> bool {
+        matches!(redirection, Redirection::Write { .. }) && self.opens_file(redirection)
+    }
+
     /// The redirection as a part of the line, with what was decided.
     pub(super) fn part(
         &self,
@@ -95,6 +100,9 @@ impl Here<'_> {
             Ok(text) => text,
             Err(error) => return Verdict::Refused(error.to_string()),
         };
+        if let Err(error) = self.room.hold(1, text.len()) {
+            return Verdict::Refused(error.to_string());
+        }
         match redirection {
             Redirection::HereString(_) => return Verdict::Done(DecidedRedirection::Input((text + "\n").into_bytes())),
             Redirection::Read(_) if text == NULL => return Verdict::Done(DecidedRedirection::NullInput),

@@ -8,7 +8,7 @@ use super::{
     DecidedRedirection, DecidedStage, LineRefusal, PartDecision, PartOutcome, PlannedLine, Position, ShownPart,
     StageWork,
 };
-use crate::lines::{Builtin, Command, Group, Pipeline, Redirection, Simple};
+use crate::lines::{Builtin, Command, Group, Pipeline, Redirection, Room, Simple};
 use crate::policy::rules::Ruled;
 use crate::policy::{Approved, Directories, Policy, WorkingDirectory};
 
@@ -30,7 +30,8 @@ impl PlannedLine {
         pipeline: &Pipeline,
         position: &Position,
     ) -> Turn {
-        let here = Here { policy, directories, position, is_certain: true };
+        let room = Room::default();
+        let here = Here { policy, directories, position, is_certain: true, room: &room };
         let mut parts = Vec::new();
         let stages = pipeline.stages.iter().enumerate().map(|(nth, stage)| {
             let place = stage.place;
@@ -93,9 +94,12 @@ impl Taken<'_> {
         }
         let part = commanded.part((self.place, number), PartOutcome::Allowed);
         let word = part.explanation.words.first().cloned().unwrap_or_default();
+        let timeout = ruled.as_ref().and_then(|command| command.rule.timeout);
+        let may_change = self.may_change(commanded.changes_nothing(), &simple.redirections);
         let is_decided = self.line.inheritance.is_decided_for(self.place, ruled.as_ref());
         let work = self.work(commanded.verdict).and_then(|work| is_as_shown.map(|()| work));
         let work = if is_decided { work } else { work.and(Err(OF_ANOTHER.to_owned())) };
+        let work = if may_change { work.and(Err(ONLY_READS.to_owned())) } else { work };
         if !commanded.words.is_empty() {
             let refused = work.as_ref().err().map(|why| PartOutcome::Refused(why.clone()));
             self.note(PartDecision { outcome: refused.unwrap_or(PartOutcome::Allowed), ..part });
@@ -103,7 +107,7 @@ impl Taken<'_> {
         let refused = |sentence| LineRefusal::Part { number, word: word.clone(), sentence, allowed: None };
         let work = work.map_err(refused)?;
         let redirections = self.redirections((number, &word), &simple.redirections, verdicts)?;
-        Ok(DecidedStage { number, work, redirections })
+        Ok(DecidedStage { number, work, timeout, redirections })
     }
 
     fn group(&mut self, group: &Group, inherits_input: bool) -> Result<DecidedStage, LineRefusal> {
@@ -117,9 +121,18 @@ impl Taken<'_> {
             if let Err(why) = self.line.check_shown(&found) {
                 *first = redirection::Verdict::Refused(why);
             }
+            if self.may_change(true, &group.redirections) {
+                *first = redirection::Verdict::Refused(ONLY_READS.to_owned());
+            }
         }
         let redirections = self.redirections((0, ""), &group.redirections, verdicts)?;
-        Ok(DecidedStage { number: 0, work: StageWork::Group, redirections })
+        Ok(DecidedStage { number: 0, work: StageWork::Group, timeout: None, redirections })
+    }
+
+    /// Whether a stage changes something, where the line may run only what changes nothing: what its words lead to is known now.
+    fn may_change(&self, changes_nothing: bool, redirections: &[Redirection]) -> bool {
+        let writes = redirections.iter().any(|redirection| self.here.writes_file(redirection));
+        self.line.only_reads && (!changes_nothing || writes)
     }
 
     /// Notes a part, unless it is what it was before the line began.
@@ -187,6 +200,10 @@ impl Taken<'_> {
 /// Why a part that is not what was shown does not run.
 const NOT_SHOWN: &str = "a person has to approve it as it is now, and was shown something else, or nothing, before the line began; \
                          call it again by itself";
+
+/// Why a part does not run of a line that may only read.
+const ONLY_READS: &str =
+    "it is not what it seemed to be before the line began, and is not read-only; call it by itself with another tool";
 
 /// Why a command does not run whose groups have redirections that were decided for another one.
 const OF_ANOTHER: &str = "a redirection of its group was decided before it was known that this is the command; redirect its own \

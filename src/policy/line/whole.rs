@@ -16,23 +16,25 @@ use super::{
     LineDecision, LineProposal, LineRefusal, PartDecision, PartKind, PartOutcome, PlannedLine, Position, RequestedLine,
     ShownPart, reading,
 };
-use crate::lines::{self, Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
+use crate::lines::{self, Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Room, Simple};
 use crate::policy::rules::Ruled;
 use crate::policy::{Approved, Directories, Policy, WorkingDirectory};
 
 impl Policy {
     /// Decides on a line before anything of it runs.
     pub fn plan(&self, directories: &Directories, asked: RequestedLine<'_>) -> LineDecision {
-        let RequestedLine { line, text, cwd, has_input, approved, before } = asked;
-        let reader = if has_input { reading::first_program(&line) } else { None };
+        let RequestedLine { line, text, cwd, has_input, only_reads, approved, before } = asked;
+        let reader = if has_input { reading::reader(&line) } else { None };
         let directory = match directories.resolve(cwd) {
             Ok(directory) => directory,
             Err(error) => {
                 return LineDecision { parts: Vec::new(), is_read_only: false, reader, outcome: Err(error.into()) };
             }
         };
+        let room = Room::default();
         let mut walk = Walk {
             policy: self,
+            room: &room,
             directories,
             reader,
             parts: Vec::new(),
@@ -52,7 +54,8 @@ impl Policy {
         shown.sort_by_key(|part| part.place);
         let line = Arc::new(line);
         let decided = parts.clone();
-        let planned = |approved| PlannedLine { line, directory, reader, timeout, approved, decided, inheritance };
+        let planned =
+            |approved| PlannedLine { line, directory, reader, timeout, only_reads, approved, decided, inheritance };
         let outcome = match refused {
             Some(Refused { number, word, sentence, .. }) => {
                 Err(LineRefusal::Part { number, word, sentence, allowed: Some(allowed) })
@@ -96,6 +99,7 @@ enum Runs {
 
 struct Walk<'a> {
     policy: &'a Policy,
+    room: &'a Room,
     directories: &'a Directories,
     /// The number of the command that reads the input of the call.
     reader: Option<usize>,
@@ -118,7 +122,15 @@ struct Refused {
     sentence: String,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn here<'h>(&self, position: &'h Position, is_certain: bool) -> Here<'h>
+    where
+        'a: 'h,
+    {
+        let Self { policy, directories, room, .. } = *self;
+        Here { policy, directories, position, is_certain, room }
+    }
+
     fn line(&mut self, line: &Line, position: &mut Position, streams: &Streams, mut state: State) -> State {
         for list in &line.lists {
             let first = (None, &list.first);
@@ -200,7 +212,7 @@ impl Walk<'_> {
         state: State,
     ) -> State {
         let place = *place;
-        let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
+        let here = self.here(position, is_certain);
         let stage = Stage { is_one_of_several: false, inherits_input, reads_call: false };
         let has_input = here.is_given_input(&group.redirections, stage);
         self.inheritance.add_group(place, &group.redirections, streams);
@@ -226,7 +238,7 @@ impl Walk<'_> {
         (is_one_of_several, inherits_input, is_certain): (bool, bool, bool),
     ) -> After {
         let (place, number) = (*place, simple.number);
-        let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
+        let here = self.here(position, is_certain);
         let stage = Stage { is_one_of_several, inherits_input, reads_call: self.reader == Some(number) };
         let commanded = here.command(simple, stage, Approved::default());
         let ruled = commanded.ruled();
@@ -239,7 +251,7 @@ impl Walk<'_> {
         for redirection in opened {
             // It may fail, and writing may make a file.
             after.status = Status::Unknown;
-            after.has_run |= matches!(redirection, Redirection::Write { .. });
+            after.has_run |= here.writes_file(redirection);
         }
         self.shown.push(ShownPart::of_command((place, number), here, &commanded, redirections));
         after
@@ -259,9 +271,7 @@ impl Walk<'_> {
         if let Some(of_rule) = rule.and_then(|rule| rule.timeout) {
             self.timeout = Some(self.timeout.map_or(of_rule, |least| least.min(of_rule)));
         }
-        if kind == PartKind::Command {
-            self.is_read_only &= rule.is_some_and(|rule| rule.read_only);
-        }
+        self.is_read_only &= commanded.changes_nothing();
         let mut after = After { status: Status::Unknown, directory: None, has_run: kind == PartKind::Command };
         let outcome = match verdict {
             Verdict::Nothing => {
@@ -322,8 +332,7 @@ impl Walk<'_> {
     ) -> Vec<ShownRedirection> {
         let mut shown = Vec::with_capacity(redirections.len());
         for (nth, redirection) in redirections.iter().enumerate() {
-            let writes = matches!(redirection, Redirection::Write { .. });
-            self.is_read_only &= !(writes && here.opens_file(redirection));
+            self.is_read_only &= !here.writes_file(redirection);
             let (verdict, as_shown) = here.redirection(redirection, of(nth));
             let outcome = match verdict {
                 redirection::Verdict::Done(_) => PartOutcome::Allowed,

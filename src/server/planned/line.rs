@@ -49,7 +49,8 @@ impl Deciding<'_> {
         let before: Vec<_> = self.remembered_on(&terms).filter_map(Proposed::line).collect();
         let approved = self.approved_on(&terms).and_then(Proposed::line);
         let has_input = terms.input.is_some();
-        let asked = RequestedLine { line, text: &text, cwd: cwd.as_deref(), has_input, approved, before: &before };
+        let asked =
+            RequestedLine { line, text: &text, cwd: cwd.as_deref(), has_input, only_reads, approved, before: &before };
         let LineDecision { parts: decided, is_read_only, reader, outcome } = parts.policy.plan(directories, asked);
         let shown = shown_words(&decided);
         let explanation = Explanation {

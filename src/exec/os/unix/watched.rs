@@ -140,6 +140,11 @@ impl Watch {
         Ok(self.children.len() - 1)
     }
 
+    /// Shortens the time that everything may take.
+    pub(crate) fn at_most(&mut self, timeout: Duration) {
+        self.phases.at_most(timeout);
+    }
+
     /// Watches everything to its end on this thread: reads the output, feeds the inputs, keeps the deadline, ends the trees, reaps.
     ///
     /// # Errors

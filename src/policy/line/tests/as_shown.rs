@@ -50,6 +50,17 @@ fn the_approval_of_one_redirection_serves_no_other() {
 }
 
 #[test]
+fn a_program_does_not_run_in_the_place_of_a_builtin_that_was_shown() {
+    let project = project(Lines::On);
+    fs::write(project.dir.path().join("true"), "").unwrap();
+    let line = approved(&project, "echo a; [t][re][ue]* out/made; wc");
+    assert_eq!(refusal_of(&project, &line, 1, "."), "allowed");
+    fs::rename(project.dir.path().join("true"), project.dir.path().join("tee")).unwrap();
+    let after = refusal_of(&project, &line, 1, ".");
+    assert!(after.contains("was shown"), "{after}");
+}
+
+#[test]
 fn what_was_asked_for_and_leads_elsewhere_is_refused() {
     let project = project_with(Lines::Files, ASKS_FOR_SECRETS);
     let link = project.dir.path().join("g");
