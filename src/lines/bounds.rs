@@ -57,7 +57,7 @@ impl Room {
     }
 }
 
-/// What does not fit leaves no room for anything else.
+/// An amount that does not fit leaves no room for anything else.
 fn take(room: &Cell<usize>, amount: usize) -> Result<(), ExpandError> {
     let left = room.get().checked_sub(amount);
     room.set(left.unwrap_or(0));

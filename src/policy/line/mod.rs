@@ -148,7 +148,7 @@ pub struct DecidedStage {
     pub number: usize,
     /// Its work.
     pub work: StageWork,
-    /// What its rule says of the time that the whole line may take.
+    /// The time that its rule lets the whole line take.
     pub timeout: Option<Duration>,
     /// Where its streams lead, in the order in which they apply.
     pub redirections: Vec<DecidedRedirection>,
