@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use super::reading::{changes_reading, seems_to_change_reading};
+use crate::policy::{changes_reading, seems_to_change_reading};
 
 /// The variables that are passed on if the server has them.
 const PASSED: &[&str] = if cfg!(windows) {
@@ -172,7 +172,7 @@ fn insert(variables: &mut BTreeMap<OsString, OsString>, name: OsString, value: O
     variables.insert(name, value);
 }
 
-pub(super) fn is_same(left: &OsStr, right: &OsStr) -> bool {
+fn is_same(left: &OsStr, right: &OsStr) -> bool {
     if cfg!(windows) { left.eq_ignore_ascii_case(right) } else { left == right }
 }
 

@@ -34,7 +34,6 @@ mod own_binary;
 mod own_directory;
 #[cfg(unix)]
 mod phases;
-mod reading;
 mod resources;
 mod run;
 mod spool;
@@ -71,7 +70,6 @@ pub(crate) use own_directory::stay_in_directory;
 pub(crate) use phases::LEFTOVER_GRACE;
 #[cfg(unix)]
 pub(crate) use phases::{DRAIN, Due, Phases};
-pub(crate) use reading::changes_reading;
 pub use resources::{Limit, LimitsError, ResourceLimits};
 #[cfg(unix)]
 pub(crate) use run::Streams;

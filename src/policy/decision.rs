@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::proposal::{Approved, Proposal};
+use super::reading::changes_reading;
 use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin, describes};
 use super::{
     AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, WorkingDirectory,
@@ -280,7 +281,8 @@ fn decide_in_order(
         }
     };
     if !variables.is_empty() {
-        add_variables(&mut env, variables, &word)?;
+        let describes_arguments = rule.as_ref().is_some_and(|rule| rule.describes_arguments());
+        add_variables(&mut env, variables, (&word, describes_arguments))?;
     }
     let sought = rule.as_ref().map_or_else(|| word.clone(), |rule| rule.sought().to_owned());
     let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone(), sought: sought.clone() })?;
@@ -342,10 +344,16 @@ pub(super) struct LineVariable {
     pub is_named: bool,
 }
 
-/// Adds the variables that a line sets, as far as they are allowed. What the rule says itself stays.
-fn add_variables(env: &mut EnvRule, variables: BTreeMap<String, LineVariable>, word: &str) -> Result<(), Refusal> {
+/// Adds the variables that a line sets, as far as they are allowed. What the rule says itself stays, and where it describes arguments, none
+/// changes how the program reads them.
+fn add_variables(
+    env: &mut EnvRule,
+    variables: BTreeMap<String, LineVariable>,
+    (word, describes_arguments): (&str, bool),
+) -> Result<(), Refusal> {
     for (name, LineVariable { value, is_named }) in variables {
         let is_of_rule = env.set.contains_key(&name) || env.unset.contains(&name);
+        let is_of_rule = is_of_rule || describes_arguments && changes_reading(name.as_ref());
         if is_of_rule || !(is_named || env.accepts(&name, &value)) {
             return Err(Refusal::Variable { word: word.to_owned(), name, is_of_rule });
         }

@@ -2,7 +2,7 @@
 //! programs that embed the crate all go through it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::decision::{self, Facts, Judged, LineVariable};
 use super::proposal::Approved;
@@ -75,10 +75,9 @@ impl Policy {
             facts.program = self.programs.find(rule.clone(), command.word(), directory);
             if matches!(rule, Rule::Entry(_) | Rule::Any | Rule::Project(_)) {
                 // A rule is for a file, by whatever word a call reaches it, also one that the operator allows beside it.
-                let project = directories.project_for_commands().map(|project| project.path());
-                let of_file = |program: &Program| {
-                    self.programs.rule_of(program.path(), command.word(), self.allow.rules(), project)
-                };
+                let called = directory.path().join(command.word());
+                let of_file =
+                    |program: &Program| self.programs.rule_of(program.path(), &called, self.allow.rules(), directories);
                 if let Some(described) = facts.program.as_ref().and_then(of_file) {
                     *rule = Rule::Described(described);
                     facts.program = facts.program.map(|program| program.by(rule.clone()));
@@ -140,8 +139,8 @@ impl Policy {
             Err(_) if is_path(word) && !Path::new(word).is_absolute() => return RefusalKind::Unclear,
             Err(_) => self.programs.find_listed(word),
         };
-        let project = directories.project_for_commands().map(|project| project.path());
-        let rule = program.and_then(|program| self.programs.rule_of(program.path(), word, rules, project));
+        let called = directory.as_ref().map_or_else(|_| PathBuf::from(word), |directory| directory.path().join(word));
+        let rule = program.and_then(|program| self.programs.rule_of(program.path(), &called, rules, directories));
         match (rule, directory) {
             (Some(rule), Ok(directory)) => judged(&rule, command.words(), directories, directory).refusal_kind,
             (Some(rule), Err(_)) if rule.denies() => RefusalKind::Unclear,

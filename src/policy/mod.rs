@@ -35,6 +35,7 @@ mod program;
 mod proposal;
 mod protected;
 mod quoted;
+mod reading;
 mod refusal;
 mod refusal_kind;
 mod region;
@@ -67,6 +68,7 @@ pub use program::{Program, Programs, SearchPath};
 pub use proposal::{Approved, Proposal, ShellChange};
 pub(crate) use protected::Protected;
 pub use quoted::quoted;
+pub(crate) use reading::{changes_reading, seems_to_change_reading};
 pub use refusal::{NOT_FOUND_NOTE, Refusal};
 pub(crate) use refusal_kind::RefusalKind;
 #[cfg(feature = "shell")]

@@ -1,13 +1,15 @@
 //! Finds programs. Names are looked up once, in the operator's search path, and never in the current directory.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::opened::Opened;
 use super::rules::{CommandRule, RuleHead, Rules};
 use super::windows_name::{self, Endings};
-use super::{Rule, WorkingDirectory};
+use super::{Directories, Rule, WorkingDirectory};
 use crate::files::{Held, is_executable};
 
 /// The search path of a server that was started without `PATH`.
@@ -175,31 +177,40 @@ impl Programs {
         places.iter().flat_map(|place| self.search_path.files(place)).collect()
     }
 
-    /// The rule for the file of a program that another spelling of its name led to; `None` if no rule is for that file. A
-    /// relative path of a rule counts from the server's directory and from the project.
+    /// The rule for the file of a program that another spelling of its name led to; `None` if no rule is for that file. `called` is the
+    /// path or the name that it was called by.
+    ///
+    /// A relative path of a rule counts from the server's directory, from the operator's, and from the project. Where a client's roots
+    /// choose the project, they would choose what it means: there it is for every file whose path ends with it.
     ///
     /// A rule that is for one of many programs in a file is for calls of that name alone.
     pub(super) fn rule_of(
         &self,
         program: &Path,
-        word: &str,
+        called: &Path,
         rules: &Rules,
-        project: Option<&Path>,
+        directories: &Directories,
     ) -> Option<Arc<CommandRule>> {
         let identity = |path: &Path| Held::open(path).ok().map(|held| held.identity().clone());
-        let called = identity(program)?;
-        let is_same = |path: &Path| identity(path).is_some_and(|other| other == called);
+        let own_identity = identity(program)?;
+        let is_same = |path: &Path| identity(path).is_some_and(|other| other == own_identity);
+        let own = directories.own().and_then(Opened::held);
+        let bases: Vec<&Path> =
+            own.into_iter().chain(directories.project_for_commands()).map(|base| base.path()).collect();
+        let real = OnceCell::new();
+        let real = || real.get_or_init(|| program.canonicalize().unwrap_or_else(|_| program.to_owned()));
+        let is_chosen_by_roots = directories.project_for_commands().is_some() && !directories.has_operators_project();
         let is_for_file = |rule: &RuleHead<'_>| {
-            let of_list = self.find_listed(rule.sought).is_some_and(|listed| is_same(listed.path()));
-            let of_project = || project.filter(|_| is_path(rule.sought));
-            of_list || of_project().is_some_and(|project| is_same(&project.join(rule.sought)))
+            let path = Path::new(rule.sought);
+            self.find_listed(rule.sought).is_some_and(|listed| is_same(listed.path()))
+                || is_path(rule.sought) && bases.iter().any(|base| is_same(&base.join(path)))
+                || is_path(rule.sought) && is_chosen_by_roots && (ends_with(real(), path) || ends_with(called, path))
         };
         let found: Vec<&str> = rules.heads().filter(is_for_file).map(|rule| rule.name).collect();
-        let name = Path::new(word).file_name();
+        let name = called.file_name();
         let named = found.iter().copied().find(|rule| Path::new(rule).file_name() == name);
         let holds_many = || {
-            let real = program.canonicalize().ok();
-            let place = real.as_deref().and_then(Path::parent);
+            let place = real().parent();
             place.is_some_and(|place| HOLD_MANY.iter().any(|name| is_same(&place.join(name))))
         };
         let found = named.or_else(|| found.first().copied().filter(|_| !holds_many()))?;
@@ -231,6 +242,13 @@ impl Programs {
         found.insert(name.to_owned(), path.clone());
         Some(path)
     }
+}
+
+/// Whether a path ends with a relative one.
+fn ends_with(path: &Path, relative: &Path) -> bool {
+    let end: PathBuf = relative.components().filter(|part| *part != Component::CurDir).collect();
+    let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+    end.is_relative() && path.ends_with(end)
 }
 
 /// Whether a word is a path rather than a name to be looked up.

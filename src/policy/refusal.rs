@@ -132,7 +132,9 @@ fn advice(word: &str, allowed: &[String]) -> String {
 
 fn variable_advice(is_of_rule: bool) -> &'static str {
     match is_of_rule {
-        true => "its rule sets or removes it; leave it out",
+        true => {
+            "its rule sets or removes it, or it changes how the program reads the words that the rule describes; leave it out"
+        }
         false => "the operator has not allowed it, by `--line-env` or by the rule of the command; leave it out",
     }
 }

@@ -53,7 +53,13 @@ impl Policy {
         arguments: Vec<String>,
         finder: Finder,
     ) -> Result<ShellCommand, Refusal> {
-        let command = allow_in_shell(&self.allow, &self.programs, entry, arguments, finder)?;
+        // A rule is for a file, by whatever entry the file is allowed beside it. A builtin has none.
+        let of_file = || {
+            let program = self.programs.find_listed(entry).filter(|_| finder == Finder::Policy)?;
+            self.programs.rule_of(program.path(), Path::new(entry), self.allow.rules(), &self.directories)
+        };
+        let rule = self.allow.rules().get(entry).cloned().or_else(of_file);
+        let command = allow_in_shell(&self.allow, rule.as_ref(), &self.programs, entry, arguments, finder)?;
         match self.guard.as_ref().zip(command.program()).map(|(guard, program)| guard.glance(program)) {
             Some(Err(source)) => Err(Refusal::Untrusted { word: entry.to_owned(), source }),
             Some(Ok(())) | None => Ok(command),
@@ -167,6 +173,7 @@ impl ShellCommand {
 /// [`Refusal`]. A program whose path does not fit into the shell's line counts as not found.
 pub(super) fn allow_in_shell(
     allow: &AllowList,
+    rule: Option<&Arc<CommandRule>>,
     programs: &Programs,
     entry: &str,
     arguments: Vec<String>,
@@ -179,7 +186,7 @@ pub(super) fn allow_in_shell(
     let mut judged = None;
     let mut named = entry;
     let mut finder = finder;
-    if let Some(rule) = allow.rules().get(entry) {
+    if let Some(rule) = rule {
         if !rule.has_no_settings() {
             let reason = format!(
                 "the rule for `{entry}` sets a sandbox, an environment or limits of its own, and the persistent shell has one \
@@ -206,7 +213,7 @@ pub(super) fn allow_in_shell(
         let (inserted, shown_inserted) = (matched.with_inserted(&words), matched.with_inserted(&shown));
         judged = Some(JudgedWords { rule: Arc::clone(rule), words, shown, shown_inserted });
         words = inserted;
-        if let Some(program) = &rule.program {
+        if let Some(program) = rule.program.as_deref().filter(|_| rule.name == entry) {
             (named, finder) = (program, Finder::Policy);
         }
     }
@@ -252,17 +259,17 @@ mod tests {
     #[test]
     fn only_what_stands_on_the_list_may_be_given_to_the_shell() {
         let allow = AllowList::new(["ls".to_owned(), "*".to_owned()]);
-        let command = allow_in_shell(&allow, &programs(), "ls", vec!["-l".to_owned()], Finder::Shell).unwrap();
+        let command = allow_in_shell(&allow, None, &programs(), "ls", vec!["-l".to_owned()], Finder::Shell).unwrap();
         assert_eq!(command.words(), ["ls", "-l"]);
         for entry in ["rm", "*", "", "LS", "/bin/ls", "ls "] {
-            assert!(allow_in_shell(&allow, &programs(), entry, Vec::new(), Finder::Shell).is_err(), "{entry}");
+            assert!(allow_in_shell(&allow, None, &programs(), entry, Vec::new(), Finder::Shell).is_err(), "{entry}");
         }
     }
 
     #[test]
     fn a_program_that_is_not_there_or_has_no_plain_path_is_refused() {
         let allow = AllowList::new(["ls".to_owned()]);
-        let refused = allow_in_shell(&allow, &programs(), "ls", Vec::new(), Finder::Policy).unwrap_err();
+        let refused = allow_in_shell(&allow, None, &programs(), "ls", Vec::new(), Finder::Policy).unwrap_err();
         assert!(refused.to_string().starts_with("command `ls` was not found"), "{refused}");
     }
 }

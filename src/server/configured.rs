@@ -11,10 +11,12 @@ use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry};
-use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable, changes_reading};
+use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules;
-use crate::policy::{AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath};
+use crate::policy::{
+    AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath, changes_reading,
+};
 use crate::sandbox::Level;
 use crate::text::escape;
 use crate::tools::DescribedCommand;
@@ -54,7 +56,11 @@ pub(super) fn unset_for_rules(config: &Config, allow: &AllowList) -> Vec<String>
     let named = config.env.value.iter().map(variable).map(|variable| match variable {
         Variable::Pass(name) | Variable::Set(name, _) => name,
     });
-    named.filter(|name| changes_reading(name.as_ref())).map(|name| format!("`{}`", escape(&name))).collect()
+    named
+        .chain(config.line_env.value.iter().cloned())
+        .filter(|name| changes_reading(name.as_ref()))
+        .map(|name| format!("`{}`", escape(&name)))
+        .collect()
 }
 
 /// Returns descriptions for models of the commands that policies describe: those of the operator's own policies first.

@@ -430,3 +430,112 @@ fn without_a_directory_of_the_operators_a_clients_roots_allow_no_path() {
     let text = server.call("execute_command", json!({"command": "cat here"}))["content"][0]["text"].to_string();
     assert!(text.contains("exit_code: 0"), "{text}");
 }
+
+/// What a command says to a client that names these roots; `None` for one without roots.
+fn said_to(base: &std::path::Path, flags: &[&str], roots: Option<&[&str]>, arguments: &Value) -> String {
+    let fill = |text: &str| text.replace("[base]", base.to_str().unwrap());
+    let policy = base.join("rules.yaml");
+    let flags: Vec<String> = flags.iter().map(|flag| fill(flag)).collect();
+    let mut args = vec!["--policy", policy.to_str().unwrap()];
+    args.extend(flags.iter().map(String::as_str));
+    let mut server = Server::command(&args).dir(base.join("start")).start();
+    server.initialize_with("2025-11-25", if roots.is_some() { json!({"roots": {}}) } else { json!({}) });
+    if let Some(roots) = roots {
+        let uris: Vec<Value> = roots.iter().map(|root| json!({"uri": format!("file://{}", fill(root))})).collect();
+        answer(&mut server, &json!({"roots": uris}));
+    }
+    let arguments: Value = serde_json::from_str(&fill(&arguments.to_string())).unwrap();
+    server.call("execute_command", arguments)["content"][0]["text"].to_string()
+}
+
+#[test]
+fn no_root_that_cannot_be_used_moves_what_a_rule_denies_or_allows() {
+    let (_dir, base) = measured();
+    fs::create_dir_all(base.join("start/private")).unwrap();
+    fs::write(base.join("start/private/x"), "text\n").unwrap();
+    fs::write(
+        base.join("rules.yaml"),
+        "commands:\n  tail: {operands: [{path: read, deny: {path: {access: read, under: [private]}}}]}\n  \
+         head: {operands: [{path: {access: read, under: [private]}}]}\n  \
+         tac: {operands: [{path: read, ask: {path: {access: read, under: [private]}}}]}\n",
+    )
+    .unwrap();
+    let dud: [Option<&[&str]>; 5] =
+        [None, Some(&[]), Some(&["[base]/missing"]), Some(&["[base]/project/a"]), Some(&["[base]/project"])];
+    for flags in [
+        &["--cwd-root", "[base]/project"][..],
+        &["--workspace-dir", "[base]/project"],
+        &["--cwd-root", "[base]/project,[base]/outside"],
+    ] {
+        for roots in dud {
+            for command in
+                ["tail [base]/project/private/x", "tac [base]/project/private/x", "head [base]/start/private/x"]
+            {
+                let said = said_to(&base, flags, roots, &json!({"command": command}));
+                assert!(!said.contains("exit_code"), "{flags:?}, {roots:?}, {command}: {said}");
+            }
+        }
+    }
+    // The operator's only directory is what `under` is measured by.
+    let said =
+        said_to(&base, &["--cwd-root", "[base]/project"], None, &json!({"command": "head [base]/project/private/x"}));
+    assert!(said.contains("exit_code: 0"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_root_chooses_which_file_a_rule_is_for() {
+    let (_dir, base) = measured();
+    fs::create_dir_all(base.join("project/deploy")).unwrap();
+    let preview = base.join("project/deploy/preview");
+    fs::write(&preview, "#!/bin/sh\necho ran $1\n").unwrap();
+    fs::set_permissions(&preview, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("deploy/preview", base.join("project/link")).unwrap();
+    for name in ["deploy/preview", "./deploy/preview"] {
+        fs::write(base.join("rules.yaml"), format!("commands: {{{name}: {{operands: [{{one_of: [safe]}}]}}}}\n"))
+            .unwrap();
+        for bound in ["--workspace-dir", "--cwd-root"] {
+            for around in ["[base]", "[base]/project"] {
+                let flags = [bound, around, "--allow-project-commands"];
+                let mut lists: Vec<&[&str]> = vec![&["[base]/project"], &["[base]/project/deploy"]];
+                if around == "[base]" {
+                    lists.extend([&["[base]", "[base]/project"][..], &["[base]"]]);
+                }
+                for roots in lists {
+                    for (cwd, word) in [
+                        ("[base]/project/deploy", "./preview"),
+                        ("[base]/project/deploy", "[base]/project/deploy/preview"),
+                        ("[base]/project/deploy", "../deploy/./preview"),
+                        ("[base]/project/deploy", "[base]/project/link"),
+                    ] {
+                        let call = |argument: &str| json!({"command": format!("{word} {argument}"), "cwd": cwd});
+                        let evil = said_to(&base, &flags, Some(roots), &call("evil"));
+                        assert!(!evil.contains("ran"), "{name}, {flags:?}, {roots:?}, {word}: {evil}");
+                    }
+                }
+                let safe = json!({"command": "./preview safe", "cwd": "[base]/project/deploy"});
+                let safe = said_to(&base, &flags, Some(&["[base]/project"]), &safe);
+                assert!(safe.contains("ran safe"), "{name}, {flags:?}: {safe}");
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_a_policy_names_by_a_relative_path_lies_in_the_project() {
+    let (_dir, base) = measured();
+    let tool = base.join("project/tool");
+    fs::write(&tool, "#!/bin/sh\necho ran\n").unwrap();
+    fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::write(
+        base.join("rules.yaml"),
+        "commands: {./tool: {operands: []}, cp: {operands: [{path: read}, {path: write}]}}\n",
+    )
+    .unwrap();
+    let said = |command: &str| said_to(&base, &["--project-dir", "[base]/project"], None, &json!({"command": command}));
+    assert!(said("./tool").contains("ran"));
+    // What is allowed is not written.
+    let written = said("cp [base]/project/a [base]/project/tool");
+    assert!(!written.contains("exit_code"), "{written}");
+}

@@ -708,3 +708,39 @@ fn the_allow_list_makes_the_tools_or_the_start_fails() {
     let (code, _, stderr) = tools(&["--tools", "shel"]);
     assert!(code == 2 && stderr.contains("did you mean `shell`?"), "{stderr}");
 }
+
+#[test]
+fn an_entry_for_the_file_of_a_described_command_has_its_rule() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("private")).unwrap();
+        fs::write(at("private/x"), "kept\n").unwrap();
+        fs::write(at("public"), "shown\n").unwrap();
+        std::os::unix::fs::symlink("/bin/cat", at("other")).unwrap();
+        let rules = "commands:\n  cat: {operands: [{path: read, deny: {path: {access: read, under: [private]}}}]}\n  \
+                     head: {decision: ask, operands: [{path: read}]}\n";
+        fs::write(at("rules.yaml"), rules).unwrap();
+        let (rules, allow) = (at("rules.yaml"), format!("/bin/cat,/bin/head,{}", at("other").display()));
+        let (rules, project) = (rules.to_str().unwrap(), dir.path().to_str().unwrap());
+        let mut session = session(&shell, &allow, &["--policy", rules, "--project-dir", project, "--cwd", project]);
+        let tools = session.server.request("tools/list", json!({}));
+        let names = tools["result"]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str());
+        let names: Vec<String> = names
+            .filter(|name| name.ends_with("cat") || name.ends_with("other") || name.ends_with("head"))
+            .map(str::to_owned)
+            .collect();
+        assert!(names.len() >= 3, "{names:?}");
+        for name in &names {
+            let said = session.call(name, "private/x");
+            assert!(!said.text.contains("kept"), "{name}: {}", said.text);
+        }
+        for name in names.iter().filter(|name| !name.ends_with("head")) {
+            assert!(session.call(name, "public").text.contains("shown"), "{name}");
+        }
+        for name in names.iter().filter(|name| name.ends_with("head")) {
+            let said = session.call(name, "public");
+            assert!(said.text.contains("approve") && !said.text.contains("shown"), "{name}: {}", said.text);
+        }
+    }
+}

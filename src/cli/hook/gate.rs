@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::verdict::Shell;
 use crate::config::Config;
-use crate::exec::changes_reading;
 use crate::lines::{Command, Line, Part, Piece, Pipeline, Redirection, Simple, Stage, Stream, Word};
 use crate::policy::Rule;
+use crate::policy::changes_reading;
 use crate::policy::line::{PartDecision, PartKind, PartOutcome};
 use crate::policy::rules::CommandRule;
 use crate::server::Parts;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Directories;
+use crate::files::Ancestry;
 use crate::policy::Protected;
 use crate::policy::opened::Opened;
 use crate::policy::region::Region;
@@ -61,16 +62,30 @@ impl Directories {
     }
 
     /// The operator's directory that paths are measured by if no other setting bounds them: the project, else an absolute
-    /// `--cwd`. Else, if the client has no roots, the directory of calls without a `cwd`, and otherwise the operator's only directory
-    /// around its roots if it is the project, too: then no root chooses it.
-    fn own(&self) -> Option<&Opened> {
+    /// `--cwd`, else the only directory that the operator named for calls, else, where there are several, the one that the server was
+    /// started in, if it lies in them. A client's roots choose none of these, but where they make another directory the project nothing is
+    /// known: then it is none. Where the operator named no directory at all, it is that of calls without a `cwd`, for clients without roots.
+    pub(in crate::policy) fn own(&self) -> Option<&Opened> {
         let project = self.project.as_ref().filter(|_| self.has_operators_project());
         let is_absolute = self.settings.cwd.as_ref().is_some_and(|cwd| cwd.is_absolute());
         let named = project.or_else(|| self.cwd.as_ref().filter(|_| is_absolute));
         let has_roots = !self.client.is_empty() || !self.unbounded.is_empty();
-        named.or_else(|| match has_roots {
-            false => Some(self.cwd.as_ref().unwrap_or(&self.server)),
-            true => self.only_bound().filter(|bound| self.is_project(bound)),
+        let is_bounded = self.roots.is_some() || self.workspace.is_some();
+        named.or_else(|| match (is_bounded, has_roots) {
+            (_, true) => self.only_bound().filter(|bound| self.is_project(bound)),
+            (true, false) => {
+                self.only_bound().or_else(|| Some(&self.server).filter(|server| self.lies_in_bounds(server)))
+            }
+            (false, false) => Some(self.cwd.as_ref().unwrap_or(&self.server)),
+        })
+    }
+
+    /// Whether a directory lies in one of the operator's roots, and in the workspace.
+    fn lies_in_bounds(&self, directory: &Opened) -> bool {
+        let Ok((roots, workspace)) = self.usable_bounds() else { return false };
+        directory.held().map(|held| Ancestry::of(held)).is_some_and(|ancestry| {
+            let is_in_roots = roots.is_none_or(|roots| roots.iter().any(|root| ancestry.lies_in(root)));
+            is_in_roots && workspace.is_none_or(|workspace| ancestry.lies_in(workspace))
         })
     }
 

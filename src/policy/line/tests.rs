@@ -393,3 +393,14 @@ fn files_are_opened_as_a_shell_opens_them_and_nothing_else_is() {
     assert!(std::process::Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
     assert!(open("echo a > fifo").unwrap_err().contains("is not a regular file"));
 }
+
+#[test]
+fn a_line_sets_nothing_that_changes_how_described_words_are_read() {
+    let mut project = project_with(Lines::On, "{version: 1, commands: {cat: {operands: [{path: read}]}, go: any}}");
+    project.policy = project.policy.with_line_env(["POSIXLY_CORRECT", "GOFLAGS", "NAMED"].map(str::to_owned).to_vec());
+    let refused = project.refusal("POSIXLY_CORRECT=1 cat a.txt");
+    assert!(refused.contains("changes how the program reads"), "{refused}");
+    assert_eq!(project.refusal("NAMED=1 cat a.txt"), "allowed");
+    // Nothing is described that it could change.
+    assert_eq!(project.refusal("GOFLAGS=-v go version"), "allowed");
+}

@@ -180,11 +180,13 @@ impl Rules {
         self.commands.iter().filter_map(DescribedBy::rule)
     }
 
-    /// Makes relative paths of programs, as policies name them with `program`, lie beneath a directory.
+    /// Makes relative paths of programs, as policies name them by `program` or as the command itself, lie beneath a directory.
     pub(crate) fn set_project(&mut self, project: &Path) {
         for command in &mut self.commands {
             let DescribedBy::Source(rule) = command else { continue };
-            let relative = rule.program.as_deref().filter(|program| super::is_path(program));
+            let is_of_file = matches!(*rule.origin.source, PolicySource::File(_));
+            let named = rule.program.as_deref().or(Some(&rule.name).filter(|_| is_of_file).map(String::as_str));
+            let relative = named.filter(|program| super::is_path(program) && Path::new(program).is_relative());
             if let Some(path) = relative.and_then(|program| project.join(program).into_os_string().into_string().ok()) {
                 Arc::make_mut(rule).program = Some(path);
             }

@@ -144,6 +144,7 @@ pub(super) mod tests {
         "a type without `ask` and `deny` of its own",
         "since a file has many names",
         "since a text spells a number in many ways",
+        "that don't change how the program reads",
         "that decides nothing about which code runs",
         "without `ask` and `deny`, found",
         "a path with `access: ",

@@ -14,7 +14,7 @@ use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items
 use super::{keys, types};
 use crate::lines;
 use crate::network::{Network, NetworkError};
-use crate::policy::quoted;
+use crate::policy::{changes_reading, quoted};
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings. Those that are not given stay as the command has them.
@@ -235,6 +235,18 @@ pub(super) fn check_reading(command: &CommandRule) -> Result<(), PolicyError> {
             && matches!(level.arguments, Arguments::Described { .. })
     };
     let levels = command.level.levels();
+    let accepts = |level: &Level| level.env.accept.keys().find(|name| changes_reading(name.as_ref())).cloned();
+    let describes = |level: &&Level| matches!(level.arguments, Arguments::Described { .. });
+    if let Some((name, level)) =
+        levels.iter().copied().filter(describes).find_map(|level| Some((accepts(level)?, level)))
+    {
+        let what = format!("`env` of command {}", quoted(&command.name));
+        let expected = "variables in `accept` that don't change how the program reads its words".to_owned();
+        return Err(PolicyError {
+            origin: level.origin.clone(),
+            problem: Problem::Value { what, expected, found: quoted(&name) },
+        });
+    }
     let is_set = levels.iter().any(|level| level.env.set.contains_key(POSIXLY_CORRECT));
     match levels.into_iter().find(is_moved).filter(|_| is_set) {
         None => Ok(()),

@@ -370,6 +370,22 @@ fn a_rule_sets_no_variable_that_makes_its_program_read_words_in_another_order() 
 }
 
 #[test]
+fn a_rule_accepts_no_variable_of_a_line_that_changes_how_its_words_are_read() {
+    for name in ["POSIXLY_CORRECT", "TAR_OPTIONS", "_POSIX2_VERSION", "GREP_OPTIONS"] {
+        let accepts = |arguments: &str| {
+            format!("commands:\n  x: {{operands: {arguments}, env: {{accept: {{{name}: {{one_of: ['1']}}}}}}}}")
+        };
+        check(
+            &accepts("[{path: read}]"),
+            &format!(
+                "2: `env` of command `x`: expected variables in `accept` that don't change how the program reads its words, found `{name}`"
+            ),
+        );
+    }
+    load("commands:\n  x: {operands: [{path: read}], env: {accept: {LEVEL: {one_of: ['1']}}}}").unwrap();
+}
+
+#[test]
 fn operands_have_a_type_and_one_variable_number() {
     let operands = |text: &str, expected: &str| check(&format!("commands:\n  x:\n    operands: {text}"), expected);
     operands("[text]", "3: an operand: expected a mapping, found `text`");

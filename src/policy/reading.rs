@@ -3,8 +3,6 @@
 
 use std::ffi::OsStr;
 
-use super::environment::is_same;
-
 /// Unset for commands whose arguments a rule describes, whoever passes them on.
 const KNOWN: &[&str] = &[
     // Whether options end at the first operand, and which old spellings count.
@@ -74,11 +72,12 @@ const BEGINNINGS: &[&str] = &["npm_config_", "NPM_CONFIG_"];
 
 /// Whether a variable is known to change how a program reads its arguments.
 pub(crate) fn changes_reading(name: &OsStr) -> bool {
-    KNOWN.iter().any(|known| is_same(OsStr::new(known), name))
+    let is_same = |known: &&str| if cfg!(windows) { name.eq_ignore_ascii_case(known) } else { name == *known };
+    KNOWN.iter().any(is_same)
 }
 
 /// Whether its name looks like that of such a variable.
-pub(super) fn seems_to_change_reading(name: &OsStr) -> bool {
+pub(crate) fn seems_to_change_reading(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     changes_reading(OsStr::new(&*name))
         || ENDINGS.iter().any(|ending| name.to_ascii_uppercase().ends_with(ending))
