@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::expand::ExpandError;
-use super::tree::{Command, Line, Pipeline};
+use super::tree::{Command, Line, Pipeline, Stage};
 use super::unreadable::Reason;
 
 /// The most simple commands.
@@ -14,6 +14,8 @@ pub const MOST_STAGES: usize = 32;
 pub const MOST_LEVELS: usize = 64;
 /// The most words of a line, with its redirections and assignments; also of what patterns in it are expanded to.
 pub const MOST_WORDS: usize = 131_072;
+/// The most redirections of a line.
+pub const MOST_REDIRECTIONS: usize = 256;
 /// The most bytes of the text of one word, the most that Linux takes for an argument.
 pub const MOST_WORD_BYTES: usize = 131_071;
 /// The most bytes of all words that braces make.
@@ -73,6 +75,9 @@ pub fn check(line: &Line) -> Result<(), Reason> {
     if commands.iter().map(|command| command.words.len()).sum::<usize>() > MOST_WORDS {
         return Err(Reason::TooManyWords);
     }
+    if redirections(line) > MOST_REDIRECTIONS {
+        return Err(Reason::TooManyRedirections);
+    }
     if levels(line) > MOST_LEVELS {
         return Err(Reason::TooManyLevels);
     }
@@ -87,6 +92,14 @@ fn width(line: &Line) -> usize {
     };
     let of_pipeline = |pipeline: &Pipeline| pipeline.stages.iter().map(|stage| of_stage(&stage.command)).sum();
     line.pipelines().map(of_pipeline).max().unwrap_or(0)
+}
+
+fn redirections(line: &Line) -> usize {
+    let of_stage = |stage: &Stage| {
+        let within = if let Command::Group(group) = &stage.command { redirections(&group.line) } else { 0 };
+        within + stage.redirections().len()
+    };
+    line.pipelines().flat_map(|pipeline| &pipeline.stages).map(of_stage).sum()
 }
 
 fn levels(line: &Line) -> usize {

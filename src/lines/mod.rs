@@ -46,7 +46,7 @@ mod tree;
 mod unreadable;
 mod word;
 
-pub use bounds::{MOST_COMMANDS, MOST_LEVELS, MOST_STAGES, MOST_WORD_BYTES, MOST_WORDS, Room};
+pub use bounds::{MOST_COMMANDS, MOST_LEVELS, MOST_REDIRECTIONS, MOST_STAGES, MOST_WORD_BYTES, MOST_WORDS, Room};
 pub use builtin::{Builtin, BuiltinError};
 pub use expand::ExpandError;
 pub use glob::{Directories, MOST_NAMES, MOST_STEPS, Outside};

@@ -388,6 +388,9 @@ fn a_line_is_no_larger_than_its_bounds() {
     };
     check(&vec!["a"; MOST_COMMANDS].join(";"), None);
     check(&vec!["a"; MOST_COMMANDS + 1].join(";"), Some("more than 256 commands"));
+    check(&format!("a {}", "> f ".repeat(MOST_REDIRECTIONS)), None);
+    check(&format!("a {}", "> f ".repeat(MOST_REDIRECTIONS + 1)), Some("more than 256 redirections"));
+    check(&format!("( a {0} ) {0}", "<<< f ".repeat(MOST_REDIRECTIONS / 2 + 1)), Some("more than 256 redirections"));
     check(&format!("a;bash -c '{}'", vec!["a"; MOST_COMMANDS - 1].join(";")), None);
     check(&format!("a;bash -c '{}'", vec!["a"; MOST_COMMANDS].join(";")), Some("more than 256 commands"));
     check(&vec!["a"; MOST_STAGES].join("|"), None);

@@ -4,7 +4,9 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::bounds::{MOST_BRACE_BYTES, MOST_COMMANDS, MOST_LEVELS, MOST_STAGES, MOST_WORD_BYTES, MOST_WORDS};
+use super::bounds::{
+    MOST_BRACE_BYTES, MOST_COMMANDS, MOST_LEVELS, MOST_REDIRECTIONS, MOST_STAGES, MOST_WORD_BYTES, MOST_WORDS,
+};
 use super::builtin::BuiltinError;
 
 /// Why a text is no line, and where.
@@ -173,6 +175,9 @@ pub enum Reason {
     /// Too many groups within groups.
     #[error("the line has more than {MOST_LEVELS} levels of `(` or `{{`; make several calls")]
     TooManyLevels,
+    /// Too many redirections: each may need descriptors of the server.
+    #[error("the line has more than {MOST_REDIRECTIONS} redirections; make several calls of it")]
+    TooManyRedirections,
     /// Too many words.
     #[error("the line has more than {MOST_WORDS} words; pass the rest in a file or as `input`")]
     TooManyWords,
