@@ -326,6 +326,41 @@ fn session(calls: &[(&str, &str)]) -> String {
 }
 
 #[test]
+fn diff_sees_what_no_tried_line_shows() {
+    let place = place();
+    let diff = |old: &str, new: &str| {
+        place.write("old.yaml", old);
+        place.write("new.yaml", new);
+        run(&place, &["policy", "diff", "old.yaml", "new.yaml"])
+    };
+    let write = |under: &str| format!("redirections: {{write: {{path: {{access: write, under: [{under}]}}}}}}\n");
+    let x = |rule: &str| format!("commands: {{x: {{{rule}}}}}\n");
+    let wider = |old: &str, new: &str| {
+        let (status, text) = diff(old, new);
+        assert!(status == 1 && text.starts_with("wider\n") && !text.contains("narrower"), "{status} {text}");
+        let (status, text) = diff(new, old);
+        assert!(status == 0 && text.starts_with("narrower\n"), "{status} {text}");
+    };
+    wider(&x(""), &x("env: {accept: {A: {text: {}}}}"));
+    wider(&x("env: {accept: {A: {one_of: [a]}}}"), &x("env: {accept: {A: {text: {}}}}"));
+    wider(&x("subcommands: {}"), &x("subcommands: {s: {env: {accept: {A: {text: {}}}}}}"));
+    wider(&(write("a") + &x("")), &x(""));
+    wider(&(write("a") + &x("")), &(write("a, b") + &x("")));
+    for count in ["0..90", "0.."] {
+        wider(&x("operands: [{path: read, count: 0..7}]"), &x(&format!("operands: [{{path: read, count: {count}}}]")));
+    }
+    wider(
+        &x("operands: [{path: {access: read, under: [a], except: [k.pem]}}]"),
+        &x("operands: [{path: {access: read, under: [a]}}]"),
+    );
+    let (_, text) = diff(&x("operands: [{path: read, count: 0..7}]"), &x("operands: [{path: read, count: 0..90}]"));
+    assert_eq!(
+        text.lines().nth(1).unwrap(),
+        "  arguments of `x`: `x`: form 1, allow: a path, 0 to 7 times → `x`: form 1, allow: a path, 0 to 90 times"
+    );
+}
+
+#[test]
 fn diff_compares_recorded_calls_too() {
     let place = place();
     let rule = |name: &str| format!("version: 1\ncommands:\n  tool: {{operands: [{{text: {{chars: \"{name}\"}}}}]}}\n");

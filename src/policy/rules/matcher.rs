@@ -45,8 +45,9 @@ use super::grammar::{
     ValueType,
 };
 use crate::policy::MOST_WORDS;
+pub(crate) use value::accepts;
+pub(super) use value::fits;
 use value::{Position, is_of};
-pub(super) use value::{accepts, fits};
 
 /// Finds the forms that match the words, of which the first is the command.
 ///

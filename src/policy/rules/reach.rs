@@ -22,7 +22,7 @@ pub(crate) const MOST_STEPS: usize = 16_384;
 pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
 /// The directory of a repository, in which git finds programs to run.
-pub(super) const REPOSITORY: &str = ".git";
+pub(crate) const REPOSITORY: &str = ".git";
 
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]

@@ -109,8 +109,8 @@ pub(crate) fn redirected(
     }
 }
 
-/// The types of the paths that a level takes.
-fn path_types(level: &Level) -> impl Iterator<Item = &PathType> {
+/// The types of the paths that a level takes. They bound the files of redirections of its calls, too.
+pub(crate) fn path_types(level: &Level) -> impl Iterator<Item = &PathType> {
     let of_option = |option: &'_ OptionRule| match &option.takes {
         Takes::Value { value: ValueType::Path(_), .. } => true,
         Takes::Value { .. } | Takes::Flag => false,

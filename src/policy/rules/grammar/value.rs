@@ -116,6 +116,12 @@ impl CharSet {
         self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&character))
     }
 
+    /// Whether each range of this set lies in one of the other.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let is_within = |(low, high): &(char, char)| other.ranges.iter().any(|(from, to)| from <= low && high <= to);
+        self.ranges.iter().all(is_within)
+    }
+
     /// The text in the policy.
     pub fn text(&self) -> &str {
         &self.text

@@ -30,7 +30,7 @@ pub(super) fn is_of(value: &ValueType, text: &str, position: Position) -> bool {
 }
 
 /// Whether a text that stands alone is a value of a type.
-pub(in crate::policy::rules) fn accepts(value: &ValueType, text: &str) -> bool {
+pub(crate) fn accepts(value: &ValueType, text: &str) -> bool {
     is_of(value, text, Position::Alone)
 }
 
