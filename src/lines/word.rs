@@ -76,6 +76,19 @@ impl Word {
         self.parts.iter().map(literal).collect()
     }
 
+    /// Its text, with what has to be looked up as it is written.
+    pub(crate) fn written(&self) -> String {
+        let written = |part: &Part| match part {
+            Part::Piece(Piece::Literal(text)) => text.clone(),
+            Part::Piece(Piece::Variable { name, .. }) => format!("${name}"),
+            Part::Piece(Piece::Home) => "~".to_owned(),
+            Part::Pattern(Pattern::Any) => "*".to_owned(),
+            Part::Pattern(Pattern::One) => "?".to_owned(),
+            Part::Pattern(Pattern::Set(set)) => set.text.clone(),
+        };
+        self.parts.iter().map(written).collect()
+    }
+
     /// Makes the word of atoms.
     pub(super) fn new(atoms: &[Atom], only_bash: impl Fn(&'static str) -> Result<(), Reason>) -> Result<Self, Reason> {
         let last_close = atoms.iter().rposition(|atom| bare(atom) == Some(']'));

@@ -6,7 +6,6 @@ use super::lesson::lesson;
 use super::quoted::quoted;
 use super::syntax::{ShellSyntax, find_literal_pattern, find_quoted_syntax, find_syntax};
 use super::windows_line;
-use crate::lines::Reason;
 
 /// The words of a command: the first names the program, the rest are its arguments. There is at least one word, the first is
 /// not empty, and none holds a NUL.
@@ -81,8 +80,8 @@ impl CommandLineError {
 pub struct NotALine {
     /// The text.
     pub line: String,
-    /// Why not.
-    pub reason: Reason,
+    /// Why not, as a sentence.
+    pub reason: String,
 }
 
 /// The syntax, and where it stands.

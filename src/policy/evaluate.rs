@@ -8,11 +8,10 @@ use super::decision::{self, Facts, Judged, LineVariable};
 use super::proposal::Approved;
 use super::rules::{CommandRule, Expected, HIDDEN, Match, OnDisk};
 use super::{
-    CommandLine, CommandLineError, Decision, DescribedAt, Directories, DirectoryError, NotALine, Policy, Program,
-    Refusal, RefusalKind, Rule, WorkingDirectory, is_path,
+    CommandLine, CommandLineError, Decision, DescribedAt, Directories, DirectoryError, Policy, Program, Refusal,
+    RefusalKind, Rule, WorkingDirectory, is_path,
 };
 use crate::files::FileState;
-use crate::text::nearest;
 
 /// The facts about a call that a decision needs.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ impl Policy {
     /// The same for a command whose directory is already known, as in a line.
     pub(super) fn evaluate_in(&self, directories: &Directories, asked: InPlace<'_>) -> Decision {
         let InPlace { command, directory, has_input, variables, approved } = asked;
-        let command = command.map_err(|error| self.without_secrets_in(error));
+        let command = command.map_err(|error| self.hidden_in_error(error));
         let project = || directories.project_for_commands().map(|project| Rule::Project(project.path().to_owned()));
         // The one place where the first word is looked up.
         let rule = command.as_ref().ok().and_then(|command| self.allow.find(command.word()).or_else(project));
@@ -107,15 +106,17 @@ impl Policy {
         let is_judged = facts.judged.is_some();
         let mut decision = decision::decide(&self.allow, command, facts, approved);
         decision.explanation.refusal_kind = decision.explanation.refusal_kind.max(denied);
-        if decision.outcome.is_err() && !is_judged {
-            // Nobody has looked at its arguments.
-            let words = attempted.unwrap_or_else(|| std::mem::take(&mut decision.explanation.words));
-            decision.explanation.words = self.without_secrets(words);
-        }
         if let Err(Refusal::NotAllowed { word, .. }) = &decision.outcome {
             if let Some(withheld) = directories.withheld(word) {
                 decision.outcome = Err(withheld.into());
             }
+        }
+        if decision.outcome.is_err() && !is_judged {
+            // Nobody has looked at its arguments.
+            let words = attempted.unwrap_or_else(|| std::mem::take(&mut decision.explanation.words));
+            let hidden = self.hide(words);
+            decision.outcome = decision.outcome.map_err(|refusal| hidden.in_refusal(refusal));
+            decision.explanation.words = hidden.words;
         }
         decision
     }
@@ -145,57 +146,6 @@ impl Policy {
             (Some(rule), Ok(directory)) => judged(&rule, command.words(), directories, directory).refusal_kind,
             (Some(rule), Err(_)) if rule.denies() => RefusalKind::Unclear,
             (Some(_), Err(_)) | (None, _) => RefusalKind::Undescribed,
-        }
-    }
-
-    /// The words of a refused call that no rule has judged, without what may be a secret according to the rule of its first word.
-    /// The rule also counts if the first word is a path that ends with its name, or is spelled almost like it. If there is none,
-    /// the call may start a command with a rule, so that of the first word that names one counts.
-    pub(crate) fn without_secrets(&self, words: Vec<String>) -> Vec<String> {
-        let rules = self.allow.rules();
-        let name = |word: &str| word.rsplit(['/', '\\']).next().unwrap_or(word).to_owned();
-        let exact = |word: &str| rules.get(word).or_else(|| rules.get(&name(word)));
-        let near = |word: &str| rules.get(nearest(name(word).as_str(), rules.names())?);
-        let hidden = |words: &[String]| {
-            let (first, others) = words.split_first()?;
-            let place = match exact(first).or_else(|| near(first)) {
-                Some(rule) if rule.has_secrets() => 0,
-                Some(_) | None => {
-                    1 + others.iter().position(|word| exact(word).is_some_and(|rule| rule.has_secrets()))?
-                }
-            };
-            let (before, own) = words.split_at(place);
-            let rule = own.first().and_then(|word| exact(word).or_else(|| near(word)))?;
-            Some([before, &rule.without_values(own)].concat()).filter(|hidden| hidden != words)
-        };
-        match words.as_slice() {
-            // This may be a line that could not be split.
-            [line] => {
-                let parts: Vec<String> = line.split_whitespace().map(|part| part.replace(['"', '\''], "")).collect();
-                hidden(&parts).map_or(words, |hidden| vec![hidden.join(" ")])
-            }
-            all => hidden(all).unwrap_or(words),
-        }
-    }
-
-    /// The error, without what may be a secret in the words that its text repeats.
-    fn without_secrets_in(&self, error: CommandLineError) -> CommandLineError {
-        match error {
-            CommandLineError::Unbalanced { line } => {
-                CommandLineError::Unbalanced { line: self.without_secrets(vec![line]).concat() }
-            }
-            // The error does not say whose argument the word is.
-            CommandLineError::Nul { .. } if self.allow.rules().written().any(|rule| rule.has_secrets()) => {
-                CommandLineError::Nul { word: HIDDEN.to_owned() }
-            }
-            CommandLineError::Unreadable { source } => {
-                let line = self.without_secrets(vec![source.line]).concat();
-                CommandLineError::Unreadable { source: NotALine { line, ..source } }
-            }
-            CommandLineError::Empty
-            | CommandLineError::Syntax { .. }
-            | CommandLineError::Nul { .. }
-            | CommandLineError::TooManyWords => error,
         }
     }
 }

@@ -26,6 +26,7 @@ mod directory_error;
 mod directory_settings;
 mod evaluate;
 mod file_uri;
+mod hidden;
 mod lesson;
 pub mod line;
 mod line_rules;

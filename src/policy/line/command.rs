@@ -135,7 +135,8 @@ impl Here<'_> {
             Commanded { kind, words, found, is_as_found, reads, variables, explanation, verdict }
         };
         let refused = |words: Vec<String>, sentence: String| {
-            let words = self.policy.without_secrets(words);
+            let hidden = self.policy.hide(words);
+            let (sentence, words) = (hidden.in_sentence(sentence), hidden.words);
             let refusal_kind = RefusalKind::Unclear;
             let explanation = Explanation { words: words.clone(), refusal_kind, ..Explanation::default() };
             commanded(PartKind::Command, words, explanation, Verdict::Refused(sentence))
@@ -150,10 +151,12 @@ impl Here<'_> {
                     _ => Some(Verdict::AtItsTurn),
                 };
                 // The words that are known may be enough to deny it.
-                let known = self.evaluated(words.clone(), has_input, BTreeMap::new(), Approved::default());
+                let known = self.evaluated(words, has_input, BTreeMap::new(), Approved::default());
                 let kind = known.explanation.refusal_kind.max(RefusalKind::Unclear);
                 let denied = known.outcome.err().filter(|_| kind == RefusalKind::Denied);
-                let mut refused = refused(words, denied.map_or_else(|| error.to_string(), |denied| denied.to_string()));
+                let written = simple.words.iter().map(Word::written).collect();
+                let mut refused =
+                    refused(written, denied.map_or_else(|| error.to_string(), |denied| denied.to_string()));
                 refused.verdict = verdict.unwrap_or(refused.verdict);
                 refused.explanation.refusal_kind = kind;
                 return refused;
@@ -176,7 +179,9 @@ impl Here<'_> {
                 return refused(words, BuiltinError::Assignment { name }.to_string());
             }
             Some(Ok(builtin)) => {
-                let explanation = Explanation { words: words.clone(), ..Explanation::default() };
+                // The policy may describe a program of the same name.
+                let shown = self.policy.without_secrets(words.clone());
+                let explanation = Explanation { words: shown, ..Explanation::default() };
                 return commanded(PartKind::Builtin, words, explanation, Verdict::Builtin(builtin));
             }
             None => {}

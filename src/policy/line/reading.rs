@@ -28,7 +28,7 @@ impl Policy {
             None => {
                 let read = Line::read(text).and_then(|line| line.open_shells(&|word| self.allow.find(word).is_some()));
                 let line = read.map_err(|Unreadable { reason, .. }| CommandLineError::Unreadable {
-                    source: NotALine { line: text.to_owned(), reason },
+                    source: NotALine { line: text.to_owned(), reason: reason.to_string() },
                 })?;
                 let Some(words) = line.plain_words() else { return Ok(ReadLine::Line(line)) };
                 words

@@ -302,14 +302,20 @@ enum Follows {
 /// How many values are looked for in a sentence, and how many characters of each: a sentence repeats no more of a word.
 const MOST_VALUES: usize = 1000;
 const LONGEST_VALUE: usize = 256;
+/// How many quoted texts of a sentence are looked for in the values.
+const MOST_QUOTED: usize = 16;
 
 /// Removes from a sentence about a call what is hidden of its words.
 pub(crate) fn without_values(sentence: String, words: &[String], shown: &[String]) -> String {
     let hidden = words.iter().zip(shown).filter(|(word, shown)| word != shown);
     let values = hidden.map(|(word, shown)| word.get(shown.len().saturating_sub(HIDDEN.len())..).unwrap_or(word));
+    // A sentence may quote a part of a value, such as the name of a variable in it.
+    let is_part = |quoted: &&str| quoted.len() >= SHORTEST_SECRET && values.clone().any(|value| value.contains(quoted));
+    let parts: Vec<&str> = sentence.split('`').skip(1).step_by(2).take(MOST_QUOTED).filter(is_part).collect();
     let start = |value: &str, length| value.chars().take(length).collect::<String>();
     let values = values.filter(|value| sentence.contains(&*escape(&start(value, SHORTEST_SECRET))));
-    let values: BTreeSet<String> = values.map(|value| start(value, LONGEST_VALUE)).take(MOST_VALUES + 1).collect();
+    let values: BTreeSet<String> =
+        values.chain(parts).map(|value| start(value, LONGEST_VALUE)).take(MOST_VALUES + 1).collect();
     if values.len() > MOST_VALUES {
         return "the arguments are not what the rule takes; `list_commands` shows what it takes".to_owned();
     }
