@@ -11,6 +11,10 @@ use super::rules::{
 };
 use super::{AllowList, Directories, Policy, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
+#[cfg(target_os = "linux")]
+use crate::files::Held;
+#[cfg(target_os = "linux")]
+use crate::integrity::{Needed, needed_by};
 
 /// A command that the persistent shell may run, once, if [`check_in`](Self::check_in) passes when its turn comes.
 #[derive(Debug)]
@@ -60,6 +64,10 @@ impl Policy {
         };
         let rule = self.allow.rules().get(entry).cloned().or_else(of_file);
         let command = allow_in_shell(&self.allow, rule.as_ref(), &self.programs, entry, arguments, finder)?;
+        if let Some((program, error)) = command.program().and_then(|program| Some((program, not_executed(program)?))) {
+            let reason = format!("the program `{}` could not be started: {error}", program.display());
+            return Err(Refusal::InShell { reason });
+        }
         match self.guard.as_ref().zip(command.program()).map(|(guard, program)| guard.glance(program)) {
             Some(Err(source)) => Err(Refusal::Untrusted { word: entry.to_owned(), source }),
             Some(Ok(())) | None => Ok(command),
@@ -228,6 +236,19 @@ pub(super) fn allow_in_shell(
         }
     };
     Ok(ShellCommand { words, program, judged, approved: None })
+}
+
+/// The error that a process of its own would end with, if the kernel does not execute this file. A shell reads such a file as a
+/// script.
+#[cfg(target_os = "linux")]
+fn not_executed(program: &Path) -> Option<std::io::Error> {
+    let needed = Held::open(program).and_then(|held| needed_by(&held)).ok()?;
+    needed.contains(&Needed::Shell).then(|| rustix::io::Errno::NOEXEC.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn not_executed(_: &Path) -> Option<std::io::Error> {
+    None
 }
 
 /// The refusal of a judgement, if it refuses. Whether a person has approved the call is checked when its turn comes.

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -565,6 +566,35 @@ fn a_command_that_is_not_there_is_told() {
         assert_eq!((said.code, said.is_error), (None, true), "{shell:?}");
         assert!(said.text.contains("was not found in the directories of the server's PATH"), "{}", said.text);
         assert!(said.text.contains("Note: This tool does not support interactive commands."), "{}", said.text);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_the_kernel_does_not_execute_is_not_run_by_the_shell_either() {
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    for (name, text, runs) in [
+        ("script", "#!/bin/sh\necho RAN\n", true),
+        ("plain", "echo RAN\n", false),
+        ("empty", "", false),
+        ("no_name", "#!\necho RAN\n", false),
+        ("no_elf", "\x7fELF\necho RAN\n", false),
+    ] {
+        let path = file(name, text);
+        let tool = path.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
+        for shell in shells() {
+            let mut session = session(&shell, &path, &[]);
+            let said = session.call(&tool, "");
+            assert_eq!((said.is_error, said.text.contains("RAN")), (!runs, runs), "{shell:?} {name}: {}", said.text);
+            let told = format!("the program `{path}` could not be started: Exec format error (os error 8)");
+            assert_eq!(said.text.contains(&told), !runs, "{}", said.text);
+        }
     }
 }
 
