@@ -161,7 +161,7 @@ pub(super) fn report_of(
     };
     let writes_nothing = rule.is_some_and(|rule| rule.sandbox.writes_nothing());
     let confined = sandbox.map(|sandbox| ConfinedBy { sandbox: Arc::clone(sandbox), network, writes_nothing });
-    ReportSettings { confined, ..report.clone() }
+    ReportSettings { confined: confined.into_iter().collect(), ..report.clone() }
 }
 
 /// Runs a command to its end on this thread, and makes the answer.

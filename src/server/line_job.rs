@@ -7,17 +7,18 @@ use super::audit_records::{part_ended, part_record};
 use super::auditor::Auditor;
 use super::event::{CallEnded, HowEnded};
 use super::inbox::EventSender;
-use super::job::{Ending, RunsWith, end_of, heartbeat, note_start, observe_end};
+use super::job::{Ending, RunsWith, end_of, heartbeat, note_start, observe_end, report_of};
 use super::observer::CommandOutcome;
 use crate::audit::Digest;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
-use crate::exec::{End, ExecError, Limits, OnStart, Spool, StopSignal};
+use crate::exec::{End, ExecError, Executor, Limits, OnStart, Spool, StopSignal};
 use crate::jsonrpc::RequestId;
 use crate::lines::Pipeline;
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::line::{DecidedStage, PartDecision, PartKind, PlannedLine, Position, Turn};
+use crate::policy::rules::CommandRule;
 use crate::policy::{Directories, Policy, Rule};
-use crate::tools::{ReportSettings, line_result};
+use crate::tools::{ReportSettings, line_hint, line_result};
 
 /// A line that may run when its turn comes.
 #[derive(Debug)]
@@ -124,12 +125,12 @@ impl LineJob {
             Ok(Ok(LineOutput { output, failed, error })) => {
                 let (end, elapsed) = (output.end, output.elapsed);
                 let error = error.map(|error| error.to_string());
-                let result = line_result(output, &failed, error.as_deref(), &report);
-                let how = match error {
-                    Some(why) => HowEnded::Failed(why),
-                    None => HowEnded::Ran { end, elapsed, hint: None },
+                let report = report_of_line(&report, &with.executor, &planned, &failed);
+                let how = match &error {
+                    Some(why) => HowEnded::Failed(why.clone()),
+                    None => HowEnded::Ran { end, elapsed, hint: line_hint(&output, &failed, &report) },
                 };
-                (result, how)
+                (line_result(output, &failed, error.as_deref(), &report), how)
             }
             Ok(Err(error)) => {
                 let sentence = format!("the line failed: {error}");
@@ -139,6 +140,29 @@ impl LineJob {
         };
         CallEnded { key, result: result.encode(revision), how, shell: None, facts }
     }
+}
+
+/// The settings for a line that has ended. Each of its commands has the sandbox of its own rule: those that failed come first, and
+/// then the last, whose status is the line's.
+pub(super) fn report_of_line(
+    report: &ReportSettings,
+    executor: &Arc<dyn Executor>,
+    planned: &PlannedLine,
+    failed: &[(String, i32)],
+) -> ReportSettings {
+    let has_failed = |rule: &Option<&Arc<CommandRule>>| {
+        let program = rule.and_then(|rule| rule.name.rsplit('/').next());
+        let mut names = failed.iter().filter_map(|(name, _)| name.split(' ').next()?.rsplit('/').next());
+        names.any(|name| Some(name) == program)
+    };
+    let mut rules: Vec<_> = planned.rules().collect();
+    rules.reverse();
+    rules.sort_by_key(|rule| !has_failed(rule));
+    let confined = rules.into_iter().flat_map(|rule| {
+        let own = rule.and_then(|rule| executor.for_rule(rule));
+        report_of(report, &**own.as_ref().unwrap_or(executor), rule).confined
+    });
+    ReportSettings { confined: confined.collect(), ..report.clone() }
 }
 
 /// Decides on pipelines at their turns, and has it recorded.

@@ -192,11 +192,11 @@ impl Parts {
             report: ReportSettings {
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
-                confined: sandbox.filter(|sandbox| sandbox.is_on()).map(|sandbox| ConfinedBy {
-                    sandbox,
-                    network: confinement.network_grant(),
-                    writes_nothing: false,
-                }),
+                confined: sandbox
+                    .filter(|sandbox| sandbox.is_on())
+                    .map(|sandbox| ConfinedBy { sandbox, network: confinement.network_grant(), writes_nothing: false })
+                    .into_iter()
+                    .collect(),
                 kept_as: None,
             },
             max_concurrent: config.max_concurrent.value,

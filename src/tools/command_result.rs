@@ -40,6 +40,11 @@ pub(super) trait Own {
         if self.success().is_empty() { exit_code == 0 } else { self.success().contains(&exit_code) }
     }
 
+    /// Whether something has failed, so that a sandbox may have refused it.
+    fn has_failed(&self, exit_code: i32) -> bool {
+        !self.is_success(exit_code)
+    }
+
     /// Writes the fields that follow the short ones in the text.
     fn write(&self, result: &CommandResult<'_>, yaml: &mut String);
 
@@ -73,14 +78,17 @@ fn result_within(
 
 /// The hint of a result for a command that ended in this way.
 pub(super) fn hint(end: End, streams: [&Captured; 2], settings: &ReportSettings, own: &impl Own) -> Option<String> {
+    if matches!(end, End::Exited(code) if !own.has_failed(code)) {
+        return None;
+    }
     let [stdout, stderr] = streams.map(Text::new);
     hint_for(end, [&stdout, &stderr], settings, own)
 }
 
 fn hint_for(end: End, [stdout, stderr]: [&Text<'_>; 2], settings: &ReportSettings, own: &impl Own) -> Option<String> {
     let denial = |code| {
-        let confined = settings.confined.as_ref().filter(|_| !own.is_success(code))?;
-        denial::hint([&stderr.text, &stdout.text], confined)
+        let mut confined = settings.confined.iter().filter(|_| own.has_failed(code));
+        confined.find_map(|confined| denial::hint([&stderr.text, &stdout.text], confined))
     };
     match end {
         // It may have tried again and again.

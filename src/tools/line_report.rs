@@ -21,6 +21,12 @@ pub(crate) fn line_result(
     CallToolResult { is_error: result.is_error || error.is_some(), ..result }
 }
 
+/// The hint of the result of a line, if it has one.
+pub(crate) fn line_hint(output: &Output, failed: &[(String, i32)], settings: &ReportSettings) -> Option<String> {
+    let own = OfLine { failed, error: None };
+    command_result::hint(output.end, [&output.stdout, &output.stderr], settings, &own)
+}
+
 /// The parts of the result of a line.
 struct OfLine<'a> {
     failed: &'a [(String, i32)],
@@ -36,6 +42,10 @@ impl Own for OfLine<'_> {
 
     fn hint(&self, _exit_code: i32) -> Option<String> {
         None
+    }
+
+    fn has_failed(&self, exit_code: i32) -> bool {
+        exit_code != 0 || !self.failed.is_empty()
     }
 
     fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {

@@ -30,7 +30,7 @@ pub(crate) use command_result::{RunsIn, running_result, signal_name};
 pub use denial::ConfinedBy;
 pub(crate) use describe::shortened_list;
 #[cfg(unix)]
-pub(crate) use line_report::line_result;
+pub(crate) use line_report::{line_hint, line_result};
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
 pub use report::{NetworkGrant, ReportSettings, execute_hint, execute_result};

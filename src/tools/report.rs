@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::command_result::{self, CommandResult, Own};
 use super::denial::ConfinedBy;
 use super::yaml::write_text;
-use crate::exec::{End, Output};
+use crate::exec::Output;
 use crate::mcp::CallToolResult;
 use crate::network::Network;
 
@@ -54,8 +54,9 @@ pub struct ReportSettings {
     pub structured: bool,
     /// Whether a non-zero exit is an error.
     pub exit_error: bool,
-    /// The sandbox that confines the command, from which a denial probably comes; `None` if nothing confines it.
-    pub confined: Option<ConfinedBy>,
+    /// The sandboxes from which a denial probably comes, the likeliest first: that of the command, or those of the commands
+    /// of a line. Empty if nothing confines them.
+    pub confined: Vec<ConfinedBy>,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
 }
@@ -68,9 +69,6 @@ pub fn execute_hint(
     settings: &ReportSettings,
 ) -> Option<String> {
     let own = Execute { literal_pattern, success };
-    if matches!(output.end, End::Exited(code) if own.is_success(code)) {
-        return None;
-    }
     command_result::hint(output.end, [&output.stdout, &output.stderr], settings, &own)
 }
 

@@ -300,6 +300,49 @@ fn a_hint_comes_by_every_way_that_a_failure_is_read() {
 }
 
 #[test]
+fn a_failure_within_a_line_gets_the_hint_of_the_sandbox_of_its_command() {
+    let world = World::new();
+    let project = world.fill("[base]/project");
+    fs::create_dir_all(format!("{project}/sub")).unwrap();
+    fs::write(format!("{project}/fails.sh"), "echo 'Error: listen EACCES: permission denied 127.0.0.1'; exit 1")
+        .unwrap();
+    fs::copy(format!("{project}/fails.sh"), format!("{project}/sub/fails.sh")).unwrap();
+    let policy = world.base.join("rules.yaml");
+    let rules = "commands:\n  sh: {operands: [{one_of: [fails.sh]}], sandbox: {level: workspace, network: none}}\n  \
+                tail: any\n  cat: any\n  'true': {sandbox: {level: off}}\n";
+    fs::write(&policy, rules).unwrap();
+    let more = ["--policy", policy.to_str().unwrap(), "--lines", "on"];
+    let mut server = world.server("workspace", "echo", &more);
+    let mut hint = |line: &str| {
+        let output = text(&server.call("execute_command", json!({ "command": line })));
+        output.split_once("ask the operator to add ").map(|(_, grant)| grant.lines().next().unwrap().to_owned())
+    };
+    for line in [
+        "sh fails.sh",
+        "sh fails.sh 2>&1 | tail -5",
+        "cd sub && sh fails.sh | tail -5",
+        "sh fails.sh; true",
+        "cat file && sh fails.sh",
+        "sh fails.sh; cat file; echo x",
+        "(sh fails.sh) | tail -5",
+    ] {
+        let hint = hint(line).unwrap_or_else(|| panic!("{line}: no hint"));
+        assert!(hint.starts_with("`network: loopback`") && hint.contains("`sandbox` of its rule"), "{line}: {hint}");
+    }
+    // What the line itself deals with, and what did not fail.
+    for line in ["sh fails.sh || true", "! sh fails.sh", "echo listen EACCES: permission denied"] {
+        assert_eq!(hint(line), None, "{line}");
+    }
+    // Its redirections, and a line whose call runs in the background.
+    assert!(hint("cat < /root/x | tail -5; echo x > /dev/null").is_none_or(|hint| !hint.contains("network")));
+    let begun = text(&server.call("execute_command", json!({"command": "sh fails.sh | cat", "background": true})));
+    let call: u64 = begun.lines().find_map(|line| line.strip_prefix("call: ")).unwrap().parse().unwrap();
+    let read = json!({"call": call, "wait_ms": 20_000, "until": "nothing"});
+    let said = text(&server.call("read_output", read));
+    assert!(said.contains("`network: loopback`"), "{said}");
+}
+
+#[test]
 fn without_a_sandbox_and_in_a_success_nothing_is_said_of_it() {
     let world = World::new();
     let denial = "sh -c 'echo /srv/x: Permission denied >&2; exit 1'";

@@ -39,6 +39,8 @@ pub use self::reading::ReadLine;
 pub use self::refusal::LineRefusal;
 pub use self::turn::Turn;
 use super::{AllowedCommand, Explanation, WorkingDirectory};
+#[cfg(unix)]
+use super::{Rule, rules::CommandRule};
 use crate::lines::{Builtin, Line, Stream};
 
 /// Where a part of a line stands when its turn comes.
@@ -214,6 +216,15 @@ impl PlannedLine {
     /// Its timeout: the shortest of what the rules of its commands say; `None` if none says anything.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// The rule of each command that a program runs, in their order; `None` for one of which only the name is allowed.
+    #[cfg(unix)]
+    pub(crate) fn rules(&self) -> impl Iterator<Item = Option<&Arc<CommandRule>>> {
+        self.decided.iter().filter(|part| part.kind == PartKind::Command).map(|part| match &part.explanation.rule {
+            Some(Rule::Described(rule)) => Some(rule),
+            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
+        })
     }
 
     /// The number of the command that reads what the whole line is given.

@@ -7,7 +7,7 @@ use crate::exec::line::{LineInvocation, LineOutput, Unrecorded};
 use crate::exec::{ExecError, StopSignal};
 use crate::mcp::CallToolResult;
 use crate::server::job::observe_end;
-use crate::server::line_job::LineJob;
+use crate::server::line_job::{LineJob, report_of_line};
 use crate::server::observer::CommandOutcome;
 use crate::server::parts::Parts;
 use crate::tools::line_result;
@@ -44,6 +44,7 @@ impl Parts {
         observe_end(&*self.observer, key, seen);
         let LineOutput { output, failed, error } = ran?;
         let error = error.map(|error| error.to_string());
-        Ok(line_result(output, &failed, error.as_deref(), &self.report))
+        let report = report_of_line(&self.report, &self.executor, &planned, &failed);
+        Ok(line_result(output, &failed, error.as_deref(), &report))
     }
 }
