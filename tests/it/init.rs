@@ -394,6 +394,40 @@ fn a_node_project_runs_its_scripts_by_their_names() {
 }
 
 #[test]
+fn tests_start_servers_where_the_system_gives_a_call_a_network_of_its_own() {
+    let listens = "require('net').createServer().listen(0, '127.0.0.1', function () { console.log('it-listens'); this.close(); });";
+    let package = r#"{"name": "x", "scripts": {"test": "node test/listens.js"}}"#;
+    let (_place, root) = project(&[
+        ("package.json", package),
+        ("test/listens.js", listens),
+        ("Makefile", "all:\n\ttrue\n"),
+        ("Cargo.toml", "[package]\n"),
+        ("pyproject.toml", ""),
+        (".venv/pyvenv.cfg", ""),
+        (".venv/bin/pytest", ""),
+        (".venv/bin/python", ""),
+    ]);
+    for program in ["pytest", "python"] {
+        let program = root.join(".venv/bin").join(program);
+        fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    written(&root);
+    let report = allowexec(&root, &["doctor", "--json"]).stdout;
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    let row = report["platform"].as_array().unwrap().iter().find(|row| row["what"] == "network loopback").unwrap();
+    let is_there = row["how"].as_str().unwrap().starts_with("a network of each call's own");
+    let policy = fs::read_to_string(root.join("allowexec-policy.yaml")).unwrap();
+    let network = if is_there { "network: loopback}" } else { "network: none}" };
+    // npm, make, cargo, and two names each of pytest and python.
+    assert_eq!(policy.matches(network).count(), 7, "{policy}");
+    assert_eq!(policy.contains("# Tests can't listen on 127.0.0.1 here."), !is_there, "{policy}");
+    if is_there && has("npm") {
+        let (exit, result) = call(&root.join("allowexec.yaml"), "npm test");
+        assert!(exit == Some(0) && result.contains("it-listens"), "{result}");
+    }
+}
+
+#[test]
 fn a_makefile_runs_its_targets_and_writes_below_the_project_alone() {
     let makefile =
         ".PHONY: test\ntest:\n\techo made > out/file\nreach:\n\techo x > allowexec.yaml\ninstall:\n\tfalse\n";

@@ -19,6 +19,7 @@ use super::schema::Schema;
 use crate::cli::error::CliError;
 use crate::cli::{CONFIGURATION, Outcome, print, stdio};
 use crate::config::Surroundings;
+use crate::exec::Launcher;
 use crate::files::{Beneath, create_directories};
 
 const POLICY: &str = "allowexec-policy.yaml";
@@ -76,7 +77,7 @@ pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliEr
     if is_writable {
         make_directories(&project)?;
     }
-    let policy = Schema::Policy.line() + &policy::text(&project, &surroundings);
+    let policy = Schema::Policy.line() + &policy::text(&project, &surroundings, &Launcher::try_own_network());
     let settings = Schema::Config.line() + &configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
     for schema in Schema::ALL {
         write_beside(&place, &schema.file(), &schema.json()).map_err(failed(&to.join(schema.file())))?;

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use super::configuration::home_of;
 use super::project::{Kind, Project};
 use crate::config::Surroundings;
+use crate::sandbox::SandboxError;
 
-pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
+/// Returns the policy. `loopback` says whether this system can give each call a network of its own, for tests that start servers.
+pub(super) fn text(project: &Project, surroundings: &Surroundings, loopback: &Result<(), SandboxError>) -> String {
     let mut profiles = vec!["coreutils-readonly", "search"];
     if project.has_git {
         profiles.push("git-readonly");
@@ -46,11 +48,35 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
     if project.is(Kind::Make) && !project.targets.is_empty() {
         commands.push_str(&make(&project.targets));
     }
-    if !commands.is_empty() {
+    if commands.contains(NETWORK) {
+        let (network, says) = match loopback {
+            Ok(()) => (
+                "network: loopback",
+                "Tests can start servers: `network: loopback` is a network of each call's own.".to_owned(),
+            ),
+            Err(error) => (
+                "network: none",
+                format!(
+                    "Tests can't listen on 127.0.0.1 here. Where they can, write `network: loopback`: {}",
+                    one_line(&error.to_string())
+                ),
+            ),
+        };
+        commands = commands.replace(NETWORK, network);
         // Writing to a string can't fail.
+        let _ = writeln!(text, "# {says}");
+    }
+    if !commands.is_empty() {
         let _ = write!(text, "commands:\n{commands}");
     }
     text
+}
+
+/// What the rules say for the network of the project's tests.
+const NETWORK: &str = "network: TESTS";
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 const RUST_SETS: &str = r#"sets:
@@ -83,6 +109,7 @@ fn rust(surroundings: &Surroundings) -> String {
         operands: [{{name: FILTER, text: {{chars: "A-Za-z0-9_:", max_length: 200}}, count: "0..1"}}]
         after_double_dash: [{{one_of: [--nocapture, --ignored, --include-ignored, --exact], count: "0.."}}]
     timeout: 10m
+    sandbox: {{network: TESTS}}
     examples:
       allow: [cargo build --release, cargo test, "cargo test parser::", cargo test -- --nocapture, cargo clippy]
       refuse: [cargo publish, cargo login, cargo test --config x]
@@ -133,6 +160,9 @@ fn python(project: &Project) -> String {
         {
             // Writing to a string can't fail.
             let _ = write!(text, "  {word}:\n    extends: python-tools\n    program: {program}\n");
+            if name == "pytest" {
+                text.push_str("    sandbox: {network: TESTS}\n");
+            }
         }
     }
     let root = super::configuration::yaml(&environment.display().to_string());
@@ -164,7 +194,7 @@ const PYTHON: &str = r#"  NAME:
     # As `activate` sets them: Python finds its environment by the path that it is started by.
     env: {set: {VIRTUAL_ENV: ROOT, PATH: SEARCHED}, unset: [PYTEST_ADDOPTS, PYTEST_PLUGINS, PYTEST_DEBUG, PYTHONPATH, PYTHONHOME, PYTHONSTARTUP, PYTHONINSPECT]}
     timeout: 5m
-    sandbox: {level: workspace, network: none}
+    sandbox: {level: workspace, network: TESTS}
     examples:
       allow: [[NAME, -m, pytest], [NAME, -m, pytest, -x, "tests/test_a.py::test_b", -k, "one or two"]]
       refuse: [[NAME], [NAME, -c, x], [NAME, -m, pip, install, x]]
@@ -190,7 +220,7 @@ fn node(scripts: &[String]) -> String {
         options: {{"--depth": {{integer: [0, 100]}}, "--json": flag}}
     env: {{unset: [NODE_OPTIONS, NODE_PATH, npm_config_script_shell, npm_config_prefix, npm_config_userconfig, npm_config_globalconfig]}}
     timeout: 10m
-    sandbox: {{level: workspace, network: none}}
+    sandbox: {{level: workspace, network: TESTS}}
     examples:
       allow: [{}]
       refuse: [npm publish, npm exec x, {}]
@@ -213,11 +243,39 @@ fn make(targets: &[String]) -> String {
     operands: [{{name: TARGET, one_of: [{list}], count: "0.."}}]
     env: {{unset: [MAKEFLAGS, GNUMAKEFLAGS, MFLAGS, MAKEFILES, MAKELEVEL, MAKEOVERRIDES]}}
     timeout: 10m
-    sandbox: {{level: workspace, network: none}}
+    sandbox: {{level: workspace, network: TESTS}}
     examples:
       allow: [make, {}]
       refuse: [make SHELL=x, make -f x, make -C .. all, make --eval=x]
 "#,
         super::configuration::yaml(&format!("make {first}"))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_network_of_a_calls_own_the_policy_says_what_is_missing() {
+        let place = tempfile::tempdir().unwrap();
+        for (file, text) in
+            [("package.json", r#"{"scripts": {"test": "x"}}"#), ("Makefile", "all:\n"), ("Cargo.toml", "")]
+        {
+            std::fs::write(place.path().join(file), text).unwrap();
+        }
+        let project = Project::read(place.path()).unwrap();
+        let surroundings = Surroundings::of_this_process().unwrap();
+        let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let missing = SandboxError::NoOwnNetwork { what: "a namespace", source, mend: "allow\nthem".to_owned() };
+        for (loopback, network) in [(Ok(()), "network: loopback"), (Err(missing), "network: none")] {
+            let text = text(&project, &surroundings, &loopback);
+            assert_eq!(text.matches(&format!("{network}}}")).count(), 3, "{text}");
+            let why = loopback
+                .is_err()
+                .then_some("# Tests can't listen on 127.0.0.1 here. Where they can, write `network: loopback`: ");
+            assert!(!text.contains("TESTS") && why.is_none_or(|why| text.contains(why)), "{text}");
+            assert!(text.lines().all(|line| line != "them"), "{text}");
+        }
+    }
 }
