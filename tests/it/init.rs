@@ -428,6 +428,27 @@ fn tests_start_servers_where_the_system_gives_a_call_a_network_of_its_own() {
 }
 
 #[test]
+fn the_caches_that_are_made_are_left_out_by_git_and_by_backups() {
+    let files = [
+        ("pyproject.toml", ""),
+        ("Cargo.toml", ""),
+        ("package.json", r#"{"scripts": {"build": "x"}}"#),
+        (".ruff_cache/0.1/x", ""),
+    ];
+    let (_place, root) = project(&files);
+    written(&root);
+    for cache in [".pytest_cache", ".mypy_cache", "target"] {
+        assert_eq!(fs::read_to_string(root.join(cache).join(".gitignore")).unwrap(), "*\n", "{cache}");
+        let tag = fs::read_to_string(root.join(cache).join("CACHEDIR.TAG")).unwrap();
+        assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55\n"), "{cache}: {tag}");
+    }
+    // One that was there is its tool's, and what a build makes is no cache.
+    for other in [".ruff_cache", "dist"] {
+        assert!(root.join(other).is_dir() && !root.join(other).join(".gitignore").exists(), "{other}");
+    }
+}
+
+#[test]
 fn a_makefile_runs_its_targets_and_writes_below_the_project_alone() {
     let makefile =
         ".PHONY: test\ntest:\n\techo made > out/file\nreach:\n\techo x > allowexec.yaml\ninstall:\n\tfalse\n";

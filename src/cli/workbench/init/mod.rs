@@ -26,6 +26,15 @@ const POLICY: &str = "allowexec-policy.yaml";
 /// Keeps what only editors read out of the repository.
 const IGNORED: &str = ".allowexec/.gitignore";
 
+/// The files that mark a cache, for git and for backups (https://bford.info/cachedir/).
+const MARKS: [(&str, &str); 2] = [
+    (".gitignore", "*\n"),
+    (
+        "CACHEDIR.TAG",
+        "Signature: 8a477f597d28d172789f06886806bc55\n# This file is a cache directory tag, see https://bford.info/cachedir/\n",
+    ),
+];
+
 /// The note that commands can't write to the whole project.
 const WRITES_PARTS: &str = "\nIn the sandbox, commands can read the project, but write only to the directories that the configuration names.\n\
                             To let them write to the whole project, keep these files outside of it: allowexec init --to DIR\n";
@@ -117,19 +126,26 @@ fn real(path: PathBuf) -> PathBuf {
 
 /// Makes what builds and tests write, since the sandbox grants only what exists when the server starts. Cargo takes an empty
 /// `Cargo.lock` for a missing one.
+///
+/// pytest and cargo mark their caches only when they make them, so that git and backups leave them out. So it is done here.
 fn make_directories(project: &Project) -> Result<(), CliError> {
-    let made = project.built.iter().map(|name| (name.as_str(), project.place.create_directory(Path::new(name))));
-    let lock =
-        configuration::lacks_lock(project).then(|| project.place.create_file(Path::new("Cargo.lock"), b"", false));
-    for (name, made) in made.chain(lock.map(|made| ("Cargo.lock", made))) {
-        match made {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                let file = project.root.join(name).display().to_string();
-                return Err(CliError::Write { file, source: error.into() });
-            }
+    let done = |name: &str, made: io::Result<()>| match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            let file = project.root.join(name).display().to_string();
+            Err(CliError::Write { file, source: error.into() })
         }
+        Ok(()) | Err(_) => Ok(()),
+    };
+    for name in &project.built {
+        let is_new = project.root.join(name).symlink_metadata().is_err();
+        done(name, project.place.create_directory(Path::new(name)))?;
+        for (file, text) in MARKS.iter().filter(|_| is_new && (name.ends_with("cache") || name == "target")) {
+            let file = format!("{name}/{file}");
+            done(&file, write_beside(&project.place, &file, text))?;
+        }
+    }
+    if configuration::lacks_lock(project) {
+        done("Cargo.lock", project.place.create_file(Path::new("Cargo.lock"), b"", false))?;
     }
     Ok(())
 }
