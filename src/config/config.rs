@@ -315,18 +315,25 @@ impl Config {
         }
     }
 
-    /// Reads the policies, and makes rules of them and of the entries that have several words.
-    pub(super) fn read_rules(&mut self, from: FileFrom<'_>) -> Result<(), ConfigError> {
+    /// The entries of the allow-list that are one word; and as rules are made of them, those of several words and all that a
+    /// person approves.
+    pub(crate) fn list_entries(&self) -> (Vec<String>, Vec<ListEntry>) {
         let (single, several): (Vec<String>, Vec<String>) =
             self.allow.value.iter().cloned().partition(|entry| !entry::has_several_words(entry));
         let entry = |effect| move |text: &String| ListEntry { text: text.clone(), effect };
         let asked = self.ask.value.iter().map(entry(Effect::Ask));
-        let entries: Vec<ListEntry> = several.iter().map(entry(Effect::Allow)).chain(asked).collect();
+        let entries = several.iter().map(entry(Effect::Allow)).chain(asked).collect();
+        (single, entries)
+    }
+
+    /// Reads the policies, and makes rules of them and of the entries that have several words.
+    pub(super) fn read_rules(&mut self, from: FileFrom<'_>) -> Result<(), ConfigError> {
+        let (single, mut entries) = self.list_entries();
         if self.policy.value.is_empty() && self.profile.value.is_empty() && entries.is_empty() {
             return self.check_lines(&Rules::default());
         }
-        let star = single.iter().filter(|entry| *entry == "*").map(entry(Effect::Allow));
-        let entries: Vec<ListEntry> = entries.into_iter().chain(star).collect();
+        let star = single.iter().filter(|entry| *entry == "*");
+        entries.extend(star.map(|text| ListEntry { text: text.clone(), effect: Effect::Allow }));
         let texts = file::policies(&self.policy, &self.surroundings.directory, from)?;
         if self.audit.value.is_some() {
             let digest = |text: &PolicyText| (text.file.clone(), Sha256::of(&text.text));

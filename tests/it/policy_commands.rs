@@ -460,6 +460,18 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
     says(&["--allow", "ls", "--", "FOO=1 make"], "`line_env: [FOO]`");
     says(&["--allow", "ls", "--lines", "on", "--", "ls | nope a"], "\"nope\":\n");
     says(&["--allow", "ls", "--", "bash", "x"], "no rule is suggested: ");
+    // A rule without arguments, and one that adds to a rule of the file, are printed as they load.
+    says(&["--policy", "p.yaml", "--", "scripts/create-deb.sh"], "               \"scripts/create-deb.sh\": {}\n");
+    place.write("npm.yaml", "commands:\n  npm:\n    subcommands:\n      run: {operands: [{one_of: [test]}]}\n");
+    says(
+        &["--policy", "npm.yaml", "--", "npm pack --dry-run"],
+        "               \"npm\":\n                 subcommands:\n                   \"pack\":\n",
+    );
+    // Beside a profile that a flag names, the file takes its place.
+    says(
+        &[&profile[..], &["--", "git", "push"]].concat(),
+        "             profiles: [git-readonly]\n             commands:\n",
+    );
     #[cfg(unix)]
     says(&["--allow", "ls", "--", "ls | wc"], "set `lines: on`");
     // Nothing is missing: what stands against it is something else.

@@ -10,7 +10,7 @@ use crate::config::Surroundings;
 use crate::sandbox::{Enforcement, Kernel, Level, is_executed_anyway};
 
 /// A text as YAML: a JSON string is one in YAML too.
-pub(super) fn yaml(text: &str) -> String {
+pub(in crate::cli::workbench) fn yaml(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     // YAML takes these for line ends.
     quoted.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")

@@ -13,6 +13,7 @@ mod project;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(super) use configuration::yaml;
 use project::Project;
 
 use super::schema::Schema;

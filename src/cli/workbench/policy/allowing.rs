@@ -1,12 +1,16 @@
 //! How an operator would allow a command that nothing allows: for `check`, and for the log of a server.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::suggest::{Skipped, is_assignment, of_profiles, recorded, suggest};
+use super::change::{Change, Settings};
+use super::rule_yaml::{Printed, quoted};
+use super::suggest::{ADDED, is_assignment, narrowest, of_profiles, outside, runs_anything};
 use crate::config::Config;
-use crate::policy::rules::{PolicySource, Rules, describes, flow, profile_names};
+use crate::policy::rules::{Effect, ListEntry, PolicySource, Rules, describes, flow, profile_names};
 use crate::policy::{CommandLineError, Explanation, Lines};
 use crate::server::Suggests;
 
@@ -33,7 +37,7 @@ impl Allowing {
         if !is_refused || !explanation.lacks_rule() {
             return Self::default();
         }
-        Self(ways(&explanation.words, &config.rules, &Known::of(config)))
+        Self(ways(&explanation.words, &config.rules, &Settings::of(config)))
     }
 
     /// The way for a line that was not read, since lines are off.
@@ -77,33 +81,21 @@ impl Allowing {
 
 /// Says the ways in one line, for the log of a server.
 pub(in crate::cli) fn suggestions(config: &Config) -> Option<Suggests> {
-    let known = Known::of(config);
+    let settings = Settings::of(config);
     Some(Arc::new(move |words: &[String], rules: &Rules| {
         let said = |way: Way| match way {
             Way::Profile(_, how) | Way::Other(how) => Some(how),
             Way::Rule { lines, place } => Some(format!("{place}: {}", flow(&lines)?)),
         };
-        let said: Vec<String> = ways(words, rules, &known).into_iter().filter_map(said).collect();
+        let said: Vec<String> = ways(words, rules, &settings).into_iter().filter_map(said).collect();
         (!said.is_empty()).then(|| said.join("; or "))
     }))
 }
 
-/// The policy files as the operator named them, and the allow-list.
-struct Known {
-    files: Vec<String>,
-    allow: Vec<String>,
-}
-
-impl Known {
-    fn of(config: &Config) -> Self {
-        let files = config.policy.value.iter().map(|file| file.display().to_string()).collect();
-        Self { files, allow: config.allow.value.clone() }
-    }
-}
-
-fn ways(words: &[String], rules: &Rules, Known { files, allow }: &Known) -> Vec<Way> {
+fn ways(words: &[String], rules: &Rules, settings: &Settings) -> Vec<Way> {
     let Some(name) = words.first() else { return Vec::new() };
-    if name.rsplit_once('/').is_some_and(|(_, base)| allow.iter().any(|entry| entry == base) || rules.describes(base)) {
+    let is_known = |base: &str| settings.single.iter().any(|entry| entry == base) || rules.describes(base);
+    if name.rsplit_once('/').is_some_and(|(_, base)| is_known(base)) {
         // It is to be called by its name, as the refusal says.
         return Vec::new();
     }
@@ -113,72 +105,119 @@ fn ways(words: &[String], rules: &Rules, Known { files, allow }: &Known) -> Vec<
         );
         return vec![Way::Other(how)];
     }
-    let profiles: Vec<Way> = profiles_for(words)
-        .into_iter()
-        .map(|profile| Way::Profile(profile, take(profile, name, rules, files)))
-        .collect();
+    let profile = |profile| Some(Way::Profile(profile, take(profile, words, rules, settings)?));
+    let profiles: Vec<Way> = profiles_for(words).filter_map(profile).take(MOST_PROFILES).collect();
     if !profiles.is_empty() {
         return profiles;
     }
-    let (mut commands, skipped) = suggest(&[recorded(words.to_vec())], &of_profiles(), rules);
-    match commands.remove(name) {
-        Some(rule) => vec![Way::Rule { lines: without_examples(&rule), place: place(name, rules, files) }],
-        None => {
-            skipped.into_iter().map(|Skipped { why, .. }| Way::Other(format!("no rule is suggested: {why}"))).collect()
-        }
-    }
+    let unsuggested = |why: String| Way::Other(format!("no rule is suggested: {why}"));
+    vec![rule(name, words, rules, settings).unwrap_or_else(unsuggested)]
 }
 
-/// How a shipped profile is taken that describes this command.
-fn take(profile: &str, name: &str, rules: &Rules, files: &[String]) -> String {
-    let described = rules.get(name).map(|rule| &rule.origin);
-    let how = match (described.map(|origin| (&*origin.source, origin)), files.first()) {
-        (Some((PolicySource::File(_), origin)), _) => {
-            format!("say `extends: {profile}` in the rule for `{name}` in {origin}")
-        }
-        (Some((PolicySource::Profile(used), _)), _) => {
-            format!("take the profile {profile} beside {used}, or in its place")
-        }
-        (_, Some(file)) => format!("add `{profile}` to `profiles` in {file}"),
-        (_, None) => format!("take the profile {profile} (`--profile {profile}`)"),
+/// How a shipped profile is taken that describes this command; `None` if it can't be taken here.
+fn take(profile: &str, words: &[String], rules: &Rules, settings: &Settings) -> Option<String> {
+    let name = words.first()?;
+    let listed = || format!("profiles: [{profile}]\n");
+    let flags = |but: &str| {
+        let others = settings.profiles.iter().filter(|name| *name != but).cloned();
+        Change { profiles: others.chain([profile.to_owned()]).collect(), ..settings.change(None, String::new()) }
     };
+    let origin = rules.get(name).map(|rule| &rule.origin);
+    let ways: Vec<(Change, String)> = match (origin.map(|origin| (&*origin.source, origin)), settings.files.first()) {
+        (Some((PolicySource::File(_), origin)), _) => {
+            let lines = format!("commands: {{{}: {{extends: {profile}}}}}", quoted(name));
+            let how = format!("say `extends: {profile}` in the rule for `{name}` in {origin}");
+            settings
+                .places(name, rules)
+                .into_iter()
+                .map(|(place, _)| (Change { lines: lines.clone(), ..place }, how.clone()))
+                .collect()
+        }
+        (Some((PolicySource::Profile(used), _)), _) if settings.profiles.contains(used) => vec![
+            (flags(""), format!("take the profile {profile} beside {used}, or in its place")),
+            (flags(used), format!("take the profile {profile} in place of {used}")),
+        ],
+        (_, Some(_)) => {
+            let to = |(number, file): (usize, &PathBuf)| {
+                (
+                    settings.change(Some(number), listed()),
+                    format!("add `{profile}` to `profiles` in {}", file.display()),
+                )
+            };
+            settings.files.iter().enumerate().map(to).collect()
+        }
+        (_, None) => vec![(flags(""), format!("take the profile {profile} (`--profile {profile}`)"))],
+    };
+    let (_, how) = ways.into_iter().find(|(change, _)| settings.allows(words, change).is_ok())?;
     // It writes there, which a sandbox has to grant.
-    if profile == "git-commit" { format!("{how}, and let commands write `.git`") } else { how }
+    Some(if profile == "git-commit" { format!("{how}, and let commands write `.git`") } else { how })
 }
 
 /// The shipped profiles whose rules allow these words, or ask about them.
-fn profiles_for(words: &[String]) -> Vec<&'static str> {
-    let Some(name) = words.first() else { return Vec::new() };
-    let allows = |profile: &&str| {
+fn profiles_for(words: &[String]) -> impl Iterator<Item = &'static str> {
+    profile_names().filter(|profile| {
         let rules = Rules::read(&[], &[(*profile).to_owned()], &[]).unwrap_or_default();
-        let judged = rules.describes(name).then(|| rules.get(name)).flatten();
-        judged.is_some_and(|rule| describes(rule, words))
-    };
-    profile_names().filter(allows).take(MOST_PROFILES).collect()
+        let rule = words.first().filter(|name| rules.describes(name)).and_then(|name| rules.get(name));
+        rule.is_some_and(|rule| describes(rule, words))
+    })
 }
 
-/// Where the rule for a command belongs.
-fn place(name: &str, rules: &Rules, files: &[String]) -> String {
-    let file = files.first().map_or_else(|| "write a file for `--policy`".to_owned(), |file| format!("add to {file}"));
-    let Some(rule) = rules.get(name) else {
-        let any = format!("add `{name}` to `--allow`, which takes any arguments, or {file}");
-        return if files.is_empty() && rules.is_empty() { any } else { file };
-    };
-    match &*rule.origin.source {
-        PolicySource::File(_) => format!("add to the rule for `{name}` in {}", rule.origin),
-        PolicySource::Profile(profile) if files.is_empty() => {
-            format!("write a file for `--policy`, in place of `--profile {profile}`")
-        }
-        PolicySource::Profile(_) => file,
-        PolicySource::Allow => format!("add it to `--allow` as `{name} SUBCOMMAND`, or {file}"),
-        PolicySource::Ask => format!("add it to `--ask` as `{name} SUBCOMMAND`, or {file}"),
+/// The narrowest rule for the words, or what is to be added to the rule that there is.
+///
+/// # Errors
+/// Why none is suggested, as a sentence.
+fn rule(name: &str, words: &[String], rules: &Rules, settings: &Settings) -> Result<Way, String> {
+    let known = of_profiles();
+    if let Some(why) = outside(words).or_else(|| runs_anything(name, &known)) {
+        return Err(why);
     }
+    let described = rules.get(name);
+    let ways: &[Printed] = match described.map(|rule| &*rule.origin.source) {
+        Some(PolicySource::Allow) => return entry(words, Effect::Allow, settings),
+        Some(PolicySource::Ask) => return entry(words, Effect::Ask, settings),
+        Some(PolicySource::Profile(_)) => &ADDED,
+        Some(PolicySource::File(_)) => &[ADDED[0], ADDED[1], Printed::All],
+        None => &[Printed::All],
+    };
+    let calls = BTreeSet::from([words]);
+    let mut why = String::new();
+    for (place, how) in settings.places(name, rules) {
+        let lines = |text: &str| format!("{}{}", place.lines, without_examples(text));
+        let accepts = |text: &str| settings.allows(words, &Change { lines: lines(text), ..place.clone() });
+        match narrowest(name, &calls, described.or(known.get(name)), ways, accepts) {
+            Ok(text) => return Ok(Way::Rule { lines: lines(&text), place: how }),
+            Err(wrong) => why = wrong,
+        }
+    }
+    Err(why)
+}
+
+/// The entry of a list of commands beside those that there are for this one.
+///
+/// # Errors
+/// Why there is none.
+fn entry(words: &[String], effect: Effect, settings: &Settings) -> Result<Way, String> {
+    let flag = if effect == Effect::Ask { "--ask" } else { "--allow" };
+    let text = words.get(..2).unwrap_or(words).join(" ");
+    let entry = Some(ListEntry { text: text.clone(), effect });
+    let name = words.first().map_or("", String::as_str);
+    let why = |_| format!("describe `{name}` in a policy, in place of its entries in `{flag}`");
+    settings.allows(words, &Change { entry, ..settings.change(None, String::new()) }).map_err(why)?;
+    Ok(Way::Other(format!("add `{text}` to `{flag}`")))
 }
 
 /// The rule without the calls that it was made of.
 fn without_examples(text: &str) -> String {
     let rule = text.split("    examples:\n").next().unwrap_or_default();
     // A rule that is there already says what else a profile would bring.
-    let lines = rule.lines().filter(|line| !line.trim_start().starts_with("# review: the profile inserts"));
-    lines.fold("commands:\n".to_owned(), |text, line| text + line + "\n")
+    let lines: Vec<&str> =
+        rule.lines().filter(|line| !line.trim_start().starts_with("# review: the profile inserts")).collect();
+    match lines.as_slice() {
+        // No arguments at all.
+        [name] => format!("commands:\n{name} {{}}\n"),
+        lines => lines.iter().fold("commands:\n".to_owned(), |text, line| text + line + "\n"),
+    }
 }
+
+#[cfg(test)]
+mod tests;

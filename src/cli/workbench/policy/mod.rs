@@ -6,11 +6,12 @@
 //! - `diff`: what is wider and what is narrower in another policy
 //! - `suggest`: rules for the calls that recorded sessions were refused; `rule_yaml`: one such rule as YAML
 //! - `import`: a policy for what another tool allows
-//! - `allowing`: how an operator would allow what was refused, for `check` and for the log
+//! - `allowing`: how an operator would allow what was refused, for `check` and for the log; `change`: whether that works
 //! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what was seen in recorded ones
 
 mod allowing;
 mod cases;
+mod change;
 mod diff;
 mod explain;
 mod import;

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::seen::{Seen, SeenOptions, subcommands};
 use crate::policy::rules::{Arguments, CommandRule, Level, PolicySource, Syntax, Takes, ValuePlace, ValueType};
 
@@ -24,8 +22,8 @@ pub(super) enum Printed {
 }
 
 /// A scalar that YAML reads as exactly this text.
-fn quoted(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
+pub(super) fn quoted(text: &str) -> String {
+    crate::cli::workbench::init::yaml(text)
 }
 
 /// The rule of a command, with its calls as examples.

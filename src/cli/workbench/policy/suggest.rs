@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -17,10 +18,13 @@ use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::integrity::{Reach, reach_of};
 use crate::policy::line::{PartDecision, PartKind, PartOutcome};
-use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_describing, profile_names, written};
+use crate::policy::rules::{CommandRule, PolicySource, PolicyText, Rules, profile_describing, profile_names, written};
 use crate::policy::{CommandLine, Lines};
 use crate::server::{Asked, Parts};
 use crate::text::{counted, escape};
+
+/// The ways to print what a rule has to get, the narrowest first.
+pub(super) const ADDED: [Printed; 2] = [Printed::NewOptions, Printed::NewForm];
 
 /// Calls for which nothing is suggested, and why.
 pub(super) struct Skipped {
@@ -178,51 +182,70 @@ pub(super) fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTr
     let (mut commands, mut skipped) = (BTreeMap::new(), Vec::new());
     for call in calls {
         let Some(name) = call.words.first() else { continue };
-        match call.words.iter().skip(1).find(|word| leads_elsewhere(word)) {
-            Some(word) => {
-                let why = format!("`{word}` is outside the project");
-                skipped.push(Skipped { what: written(&call.words), why });
-            }
-            None => {
-                by_command.entry(name).or_default().insert(&call.words);
-            }
+        if let Some(why) = outside(&call.words) {
+            skipped.push(Skipped { what: written(&call.words), why });
+        } else {
+            by_command.entry(name).or_default().insert(&call.words);
         }
     }
     for (name, calls) in by_command {
-        // A person must decide what a wrapper may start. A wrapper that a profile describes is restricted by that rule.
-        let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none());
-        if let Some(reach) = reach {
-            skipped.push(Skipped { what: name.to_owned(), why: reach.meaning().to_owned() });
-            continue;
-        }
-        let mut tree = Seen::default();
-        // A command of a profile in use is described by that one, which may extend another.
-        let profile = profile_of(in_use, name);
-        let rule = if profile.is_some() { in_use.get(name) } else { known.get(name) }.map(|rule| &**rule);
-        for words in &calls {
-            tree.add(words.get(1..).unwrap_or_default(), rule.map(|rule| &rule.level));
-        }
-        let ways: &[Printed] = match profile {
-            Some(_) => &[Printed::NewOptions, Printed::NewForm],
-            None => &[Printed::All],
-        };
-        let mut wrong = None;
-        let found = ways.iter().find_map(|way| {
-            let text = command(name, &tree, rule, &calls, *way);
+        let loads = |text: &str| {
             let policy = PolicyText { file: "suggestion".into(), text: format!("version: 1\ncommands:\n{text}") };
-            let loaded = Rules::load(&[policy], &[], &[]).map_err(|error| wrong = Some(error.problem.to_string()));
-            loaded.ok().map(|_| text)
-        });
-        match (found, wrong) {
-            (Some(text), _) => {
+            Rules::load(&[policy], &[], &[]).map(|_| ()).map_err(|error| error.problem.to_string())
+        };
+        // A command of a profile in use is described by that one, which may extend another.
+        let found = match (runs_anything(name, known), profile_of(in_use, name)) {
+            (Some(why), _) => Err(why),
+            (None, Some(_)) => narrowest(name, &calls, in_use.get(name), &ADDED, loads),
+            (None, None) => narrowest(name, &calls, known.get(name), &[Printed::All], loads),
+        };
+        match found {
+            Ok(text) => {
                 commands.insert(name.to_owned(), text);
             }
-            (None, wrong) => skipped.push(Skipped { what: name.to_owned(), why: wrong.unwrap_or_default() }),
+            Err(why) => skipped.push(Skipped { what: name.to_owned(), why }),
         }
     }
     skipped.sort_by(|one, other| (&one.what, &one.why).cmp(&(&other.what, &other.why)));
     skipped.dedup_by(|one, other| one.what == other.what && one.why == other.why);
     (commands, skipped)
+}
+
+/// The narrowest rule for these calls of a command, printed in the first of the ways that `accepts` takes; `rule` is what describes
+/// the command.
+///
+/// # Errors
+/// Why none is accepted.
+pub(super) fn narrowest(
+    name: &str,
+    calls: &BTreeSet<&[String]>,
+    rule: Option<&Arc<CommandRule>>,
+    ways: &[Printed],
+    accepts: impl Fn(&str) -> Result<(), String>,
+) -> Result<String, String> {
+    let mut tree = Seen::default();
+    for words in calls {
+        tree.add(words.get(1..).unwrap_or_default(), rule.map(|rule| &rule.level));
+    }
+    let mut why = String::new();
+    let found = ways.iter().find_map(|way| {
+        let text = command(name, &tree, rule.map(|rule| &**rule), calls, *way);
+        accepts(&text).map_err(|wrong| why = wrong).ok().map(|()| text)
+    });
+    found.ok_or(why)
+}
+
+/// Why no rule is suggested for a program: a person must decide what it may start. One that a profile describes is restricted by that
+/// rule, unless it runs code.
+pub(super) fn runs_anything(name: &str, known: &Rules) -> Option<String> {
+    let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none())?;
+    Some(format!("`{name}` {}", reach.meaning()))
+}
+
+/// Why no rule is suggested for a call that names a path outside.
+pub(super) fn outside(words: &[String]) -> Option<String> {
+    let word = words.iter().skip(1).find(|word| leads_elsewhere(word))?;
+    Some(format!("`{word}` is outside the project"))
 }
 
 /// Whether a word, or its part after `=`, is a path that leads out of the directory of the call.

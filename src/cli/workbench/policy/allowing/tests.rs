@@ -1,0 +1,172 @@
+//! What is advised is followed word by word, as a person would: the settings load then, and allow the command.
+
+use std::fs;
+
+use super::*;
+use crate::policy::rules::PolicyText;
+
+/// Settings to begin with: the flags `--profile`, the entries of `--allow`, and the text of a policy file.
+struct Before {
+    profiles: &'static [&'static str],
+    allow: &'static [&'static str],
+    policy: Option<&'static str>,
+}
+
+const BEFORE: [Before; 7] = [
+    Before { profiles: &[], allow: &[], policy: None },
+    Before { profiles: &["git-readonly", "python-tools"], allow: &[], policy: None },
+    Before { profiles: &["git-commit"], allow: &[], policy: Some("commands:\n  other: {}\n") },
+    Before { profiles: &[], allow: &["git status", "npm run"], policy: None },
+    Before { profiles: &[], allow: &[], policy: Some("version: 1\nprofiles: [git-readonly, cargo-check]\n") },
+    Before {
+        profiles: &[],
+        allow: &[],
+        policy: Some(
+            "version: 1\nprofiles: [coreutils-readonly, python-tools]\ncommands:\n  git:\n    extends: git-readonly\n  \
+             tool:\n    operands: [{one_of: [a]}]\n  npm:\n    insert: [--no-fund]\n    subcommands:\n      run:\n        \
+             options: {-s: flag}\n        operands: [{one_of: [test]}]\n",
+        ),
+    },
+    Before { profiles: &[], allow: &[], policy: Some("commands:\n  tool:\n    options: {-q: flag}\n  git: {}\n") },
+];
+
+const NAMES: [&str; 11] =
+    ["tool", "scripts/create-deb.sh", "tree", "git", "ls", "cargo", "npm", "ruff", "mkdir", "y", "a b"];
+
+const ARGUMENTS: [&[&str]; 34] = [
+    &[],
+    &["-v"],
+    &["-q"],
+    &["--level=3"],
+    &["-n5"],
+    &["-n", "5"],
+    &["push"],
+    &["push", "origin", "main"],
+    &["pack", "--dry-run"],
+    &["run", "build"],
+    &["run", "test", "--", "x"],
+    &["check", "--nope", "src"],
+    &["commit", "-m", "a b"],
+    &["list"],
+    &["a b"],
+    &[""],
+    &["--"],
+    &["--", "-x"],
+    &["-"],
+    &["-1"],
+    &["+x"],
+    &["@x"],
+    &["é"],
+    &["a\u{85}b"],
+    &["a: b"],
+    &["#", "*", "&a", "{", "!x", "%"],
+    &["null", "~", "yes", "1.5", "0x1"],
+    &["--opt="],
+    &["-abc", "--opt", "x"],
+    &["\"", "'", "\\"],
+    &["src/main.rs", "b.rs"],
+    &["http://localhost:1/x"],
+    &["/etc/passwd"],
+    &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"],
+];
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn entries(allow: &[String]) -> Vec<ListEntry> {
+    allow.iter().map(|text| ListEntry { text: text.clone(), effect: Effect::Allow }).collect()
+}
+
+fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
+    Some(text.split_once(before)?.1.split_once(after)?.0)
+}
+
+/// The rules after the way was followed; an error if it is unclear how.
+fn followed(way: &Way, before: &Before, policy: Option<&str>) -> Result<Rules, String> {
+    let (mut profiles, mut allow) = (texts(before.profiles), texts(before.allow));
+    let mut policy = policy.map(str::to_owned);
+    let mut merge = |lines: &str| {
+        let merged = match &policy {
+            // At its end, or within what is there.
+            Some(policy) if policy.ends_with("commands:\n  other: {}\n") && lines.starts_with("commands:\n") => {
+                Some(policy.clone() + lines.trim_start_matches("commands:\n"))
+            }
+            Some(policy) => crate::cli::workbench::policy::change::with(policy, lines),
+            None => Some(lines.to_owned()),
+        };
+        policy = Some(merged.ok_or("it can't be added")?);
+        Ok::<(), String>(())
+    };
+    match way {
+        Way::Rule { lines, place } => {
+            if let Some(profile) = between(place, "in place of `--profile ", "`") {
+                profiles.retain(|name| name != profile);
+            }
+            merge(lines)?;
+        }
+        Way::Profile(profile, how) => {
+            if let Some(name) = between(how, "in the rule for `", "`") {
+                merge(&format!("commands: {{\"{name}\": {{extends: {profile}}}}}"))?;
+            } else if how.contains("to `profiles` in") {
+                merge(&format!("profiles: [{profile}]"))?;
+            } else {
+                if let Some((_, used)) = how.split_once(" in place of ") {
+                    profiles.retain(|name| name != used);
+                }
+                profiles.push((*profile).to_owned());
+            }
+        }
+        Way::Other(how) => match between(how, "add `", "` to `--allow`") {
+            Some(entry) => allow.push(entry.to_owned()),
+            None => return Err(String::new()),
+        },
+    }
+    let policy = policy.map(|text| PolicyText { file: "policy.yaml".into(), text });
+    let policies: Vec<PolicyText> = policy.into_iter().collect();
+    Rules::load(&policies, &profiles, &entries(&allow)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn whatever_is_advised_loads_and_allows_the_command() {
+    let place = tempfile::tempdir().unwrap();
+    let mut count = [0; 3];
+    for before in &BEFORE {
+        let file = place.path().join("policy.yaml");
+        fs::write(&file, before.policy.unwrap_or_default()).unwrap();
+        let settings = Settings {
+            files: before.policy.iter().map(|_| file.clone()).collect(),
+            profiles: texts(before.profiles),
+            single: Vec::new(),
+            entries: entries(&texts(before.allow)),
+            directory: place.path().to_owned(),
+        };
+        let policy = before.policy.map(|text| PolicyText { file: file.clone(), text: text.to_owned() });
+        let policies: Vec<PolicyText> = policy.into_iter().collect();
+        let rules = Rules::load(&policies, &settings.profiles, &settings.entries).unwrap();
+        for (name, arguments) in NAMES.iter().flat_map(|name| ARGUMENTS.iter().map(move |arguments| (name, arguments)))
+        {
+            let words = [&texts(&[name])[..], &texts(arguments)].concat();
+            if rules.get(name).is_some_and(|rule| describes(rule, &words)) {
+                continue;
+            }
+            let ways = ways(&words, &rules, &settings);
+            for way in &ways {
+                match (way, followed(way, before, before.policy)) {
+                    (Way::Other(why), Err(nothing)) if nothing.is_empty() => {
+                        assert!(why.starts_with("no rule is suggested: ") && !why.ends_with([':', '.']), "{why}");
+                        count[0] += 1;
+                    }
+                    (_, followed) => {
+                        let rules = followed.unwrap_or_else(|error| panic!("{words:?}: {error}: {way:?}"));
+                        let rule = rules.get(name);
+                        assert!(rule.is_some_and(|rule| describes(rule, &words)), "{words:?}: {way:?}");
+                        count[if matches!(way, Way::Rule { .. }) { 1 } else { 2 }] += 1;
+                    }
+                }
+            }
+        }
+    }
+    // Most of them are rules.
+    assert!(count[0] < 600 && count[1] > 1000 && count[2] > 50, "{count:?}");
+}

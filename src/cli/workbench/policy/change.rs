@@ -1,0 +1,137 @@
+//! What an operator could change in the settings, tried out: the settings with the change are loaded, and decide on the command.
+//!
+//! It reads the policy files again, and writes nothing.
+
+use std::path::PathBuf;
+
+use serde_yaml::Value;
+
+use crate::config::Config;
+use crate::policy::rules::{CommandRule, ListEntry, PolicySource, PolicyText, Rules, describes};
+
+/// The settings that decide which commands may run.
+pub(super) struct Settings {
+    /// The policy files as the operator named them.
+    pub files: Vec<PathBuf>,
+    /// The profiles that flags name.
+    pub profiles: Vec<String>,
+    /// The entries of the allow-list that are one word.
+    pub single: Vec<String>,
+    /// The others.
+    pub entries: Vec<ListEntry>,
+    /// The directory that relative paths count from.
+    pub directory: PathBuf,
+}
+
+/// A change of the settings.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    /// The number of the policy file that gets the lines; `None` for a new one.
+    pub file: Option<usize>,
+    /// The lines of YAML.
+    pub lines: String,
+    /// The profiles that flags name afterwards.
+    pub profiles: Vec<String>,
+    /// The new entry of a list of commands; `None` for none.
+    pub entry: Option<ListEntry>,
+}
+
+impl Settings {
+    pub(super) fn of(config: &Config) -> Self {
+        let (single, entries) = config.list_entries();
+        Self {
+            files: config.policy.value.clone(),
+            profiles: config.profile.value.clone(),
+            single,
+            entries,
+            directory: config.surroundings.directory.clone(),
+        }
+    }
+
+    /// No change, but for lines that go to the policy file of this number, or to a new one.
+    pub(super) fn change(&self, file: Option<usize>, lines: String) -> Change {
+        Change { file, lines, profiles: self.profiles.clone(), entry: None }
+    }
+
+    /// Where a rule goes, or what is to be added to the one that there is, and how this is said. The first place that works is best.
+    pub(super) fn places(&self, name: &str, rules: &Rules) -> Vec<(Change, String)> {
+        let rule = rules.get(name).map(|rule| &**rule);
+        let change = |file| self.change(file, String::new());
+        let to =
+            |file: usize| self.files.get(file).map_or_else(String::new, |file| format!("add to {}", file.display()));
+        let files = || (0..self.files.len()).map(|file| (change(Some(file)), to(file)));
+        let new = || "write a file for `--policy`".to_owned();
+        match rule.map(|rule| (&*rule.origin.source, rule)) {
+            Some((PolicySource::File(named), CommandRule { origin, .. })) => {
+                let file = self.files.iter().position(|file| file == named);
+                vec![(change(file), format!("add to the rule for `{name}` in {origin}"))]
+            }
+            // A file can't describe a command of a profile that a flag names.
+            Some((PolicySource::Profile(profile), _)) if self.profiles.contains(profile) => {
+                let places = if self.files.is_empty() { vec![(change(None), new())] } else { files().collect() };
+                let instead = |(change, how): (Change, String)| {
+                    let profiles = change.profiles.into_iter().filter(|name| name != profile).collect();
+                    let lines = format!("profiles: [{profile}]\n");
+                    (Change { profiles, lines, ..change }, format!("{how}, in place of `--profile {profile}`"))
+                };
+                places.into_iter().map(instead).collect()
+            }
+            _ if !self.files.is_empty() => files().collect(),
+            None if rules.is_empty() => {
+                let any = format!("add `{name}` to `--allow`, which takes any arguments, or {}", new());
+                vec![(change(None), any)]
+            }
+            Some(_) | None => vec![(change(None), new())],
+        }
+    }
+
+    /// Tries whether the words are allowed after the change, or a person is asked about them.
+    ///
+    /// # Errors
+    /// Why they are not, as the end of a sentence.
+    pub(super) fn allows(&self, words: &[String], change: &Change) -> Result<(), String> {
+        let mut texts = Vec::new();
+        for file in &self.files {
+            let text = std::fs::read_to_string(self.directory.join(file))
+                .map_err(|error| format!("`{}` can't be read: {error}", file.display()))?;
+            texts.push(PolicyText { file: file.clone(), text });
+        }
+        match change.file.and_then(|file| texts.get_mut(file)) {
+            Some(policy) => {
+                let file = policy.file.display();
+                let changed = with(&policy.text, &change.lines);
+                policy.text =
+                    changed.ok_or_else(|| format!("its rule in `{file}` says something else; change it there"))?;
+            }
+            None if change.lines.is_empty() => {}
+            None => texts.push(PolicyText { file: "policy".into(), text: change.lines.clone() }),
+        }
+        let entries: Vec<ListEntry> = self.entries.iter().chain(&change.entry).cloned().collect();
+        let rules = Rules::load(&texts, &change.profiles, &entries).map_err(|error| error.problem.to_string())?;
+        let rule = words.first().and_then(|name| rules.get(name)).ok_or("nothing describes it then")?;
+        describes(rule, words).then_some(()).ok_or_else(|| "its rule does not take these words then".to_owned())
+    }
+}
+
+/// The policy with these lines added, as a person would add them: only lists of forms and profiles grow, and only `extends` is
+/// replaced. `None` if something else is there.
+pub(super) fn with(policy: &str, lines: &str) -> Option<String> {
+    let mut whole: Value = serde_yaml::from_str(policy).ok()?;
+    add(&mut whole, serde_yaml::from_str(lines).ok()?, "")?;
+    serde_yaml::to_string(&whole).ok()
+}
+
+fn add(to: &mut Value, from: Value, key: &str) -> Option<()> {
+    match (to, from) {
+        (Value::Mapping(to), Value::Mapping(from)) => {
+            for (key, value) in from {
+                let name = key.as_str().unwrap_or_default().to_owned();
+                add(to.entry(key).or_insert(Value::Null), value, &name)?;
+            }
+        }
+        (Value::Sequence(to), Value::Sequence(from)) if key == "forms" || key == "profiles" => to.extend(from),
+        (to, from) if to.is_null() || *to == from || key == "extends" => *to = from,
+        (_, _) => return None,
+    }
+    Some(())
+}
