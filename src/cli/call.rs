@@ -72,8 +72,8 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let suggestions = workbench::suggestions(config).filter(|_| config.log.value > LogLevel::Off);
     parts.suggests = suggestions.map(|suggests| {
         let told = Mutex::new(Vec::new());
-        let tell: Suggests = Arc::new(move |words, rules| {
-            let how = suggests(words, rules)?;
+        let tell: Suggests = Arc::new(move |refused, rules| {
+            let how = suggests(refused, rules)?;
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             // Several commands of a line may need the same.
             if !told.contains(&how) {

@@ -149,9 +149,24 @@ pub struct Explanation {
     pub(crate) secrets: Vec<(usize, usize)>,
     /// How firmly it is refused, if it is.
     pub(crate) refusal_kind: RefusalKind,
+    /// Whether it is given something to read.
+    pub(crate) has_input: bool,
+    /// The variables that its line sets, and which the operator would have to allow.
+    pub(crate) variables: Vec<String>,
 }
 
 impl Explanation {
+    /// Whether the operator could allow a command that was refused: all that is missing is a rule, its input or a variable.
+    pub(crate) fn lacks_something(&self) -> bool {
+        let is_open = self.refusal_kind == RefusalKind::Undescribed && !self.words.is_empty();
+        self.lacks_rule() || is_open && (self.lacks_input() || !self.variables.is_empty())
+    }
+
+    /// Whether its rule takes no input, and it is given some.
+    pub(crate) fn lacks_input(&self) -> bool {
+        self.has_input && matches!(&self.rule, Some(Rule::Described(rule)) if !rule.stdin)
+    }
+
     /// Whether nothing describes the words of a command that was refused, so that a rule is missing and nothing stands against it.
     pub(crate) fn lacks_rule(&self) -> bool {
         self.refusal_kind == RefusalKind::Undescribed
@@ -242,6 +257,8 @@ fn decide_in_order(
 ) -> Result<AllowedCommand, Refusal> {
     explanation.refusal_kind = refusal_kind(&facts, command.is_err());
     let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule, variables } = facts;
+    let env = judged.as_ref().map(|judged| &judged.env);
+    (explanation.has_input, explanation.variables) = (has_input, not_accepted(&variables, env));
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
@@ -360,6 +377,17 @@ fn add_variables(
         env.set.insert(name, value);
     }
     Ok(())
+}
+
+/// The variables that a line may set only if the operator says so; none if the rule itself says what one of them is.
+fn not_accepted(variables: &BTreeMap<String, LineVariable>, env: Option<&EnvRule>) -> Vec<String> {
+    let is_of_rule = |name: &String| env.is_some_and(|env| env.set.contains_key(name) || env.unset.contains(name));
+    if variables.keys().any(is_of_rule) {
+        return Vec::new();
+    }
+    let is_accepted = |name: &str, value: &str| env.is_some_and(|env| env.accepts(name, value));
+    let open = variables.iter().filter(|(name, set)| !set.is_named && !is_accepted(name, &set.value));
+    open.map(|(name, _)| name.clone()).collect()
 }
 
 /// The paths that the sandbox of the rule grants. A call may have to wait for its turn, and holds no others open meanwhile.

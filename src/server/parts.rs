@@ -95,7 +95,7 @@ pub struct Parts {
 }
 
 /// Says in one line how the operator would allow these words beside these rules.
-pub(crate) type Suggests = Arc<dyn Fn(&[String], &Rules) -> Option<String> + Send + Sync>;
+pub(crate) type Suggests = Arc<dyn Fn(&Explanation, &Rules) -> Option<String> + Send + Sync>;
 
 /// How many refused commands the log says more about, since a client may send them without end.
 const MOST_SUGGESTED: u64 = 200;
@@ -279,9 +279,9 @@ impl Parts {
 
     /// How the operator would allow a command that was refused, if a rule is all that is missing and somebody says so.
     pub(super) fn suggest(&self, refused: &Explanation) -> Option<String> {
-        let suggests = self.suggests.as_ref().filter(|_| refused.lacks_rule())?;
+        let suggests = self.suggests.as_ref().filter(|_| refused.lacks_something())?;
         let before = self.suggested.fetch_add(1, Ordering::Relaxed);
-        if before < MOST_SUGGESTED { suggests(&refused.words, self.policy.allow_list().rules()) } else { None }
+        if before < MOST_SUGGESTED { suggests(refused, self.policy.allow_list().rules()) } else { None }
     }
 
     /// Decides on a line of several commands as for a call; `None` if the text is none, or if lines are off.

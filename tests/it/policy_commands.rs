@@ -467,6 +467,21 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
         &["--policy", "npm.yaml", "--", "npm pack --dry-run"],
         "               \"npm\":\n                 subcommands:\n                   \"pack\":\n",
     );
+    // What a line gives it: something to read, and variables.
+    let lines = ["--policy", "p.yaml", "--lines", "on", "--"];
+    says(
+        &[&lines[..], &["ls | jq .scripts"]].concat(),
+        "\"jq\":\n                 stdin: true\n                 operands:",
+    );
+    place.write("jq.yaml", "commands:\n  ls: {}\n  jq:\n    operands: [{one_of: [.scripts]}]\n");
+    let reads = ["--policy", "jq.yaml", "--lines", "on", "--", "ls | jq .scripts"];
+    says(&reads, "add to the rule for `jq` in jq.yaml:3, after a look at it:\n");
+    says(&reads, "\"jq\":\n                 stdin: true\n");
+    says(
+        &[&lines[..], &["A=1 RUST_BACKTRACE=1 ls -l"]].concat(),
+        "to allow   let lines set A, RUST_BACKTRACE: `line_env: [A, RUST_BACKTRACE]` (`--line-env`), or `env: {accept: …}` in a rule\n",
+    );
+    says(&[&lines[..], &["CI=1 ls -z"]].concat(), ", and let lines set CI: `line_env: [CI]` (`--line-env`)");
     // Beside a profile that a flag names, the file takes its place.
     says(
         &[&profile[..], &["--", "git", "push"]].concat(),

@@ -29,15 +29,30 @@ enum Way {
     Rule { lines: String, place: String },
     /// A sentence that says what else would be needed.
     Other(String),
+    /// There is none, and why.
+    None(String),
+}
+
+impl Way {
+    /// The same way with something else that is needed.
+    fn and(self, more: &str) -> Self {
+        let and = |how: String| format!("{how}, and {more}");
+        match self {
+            Self::Profile(profile, how) => Self::Profile(profile, and(how)),
+            Self::Rule { lines, place } => Self::Rule { lines, place: and(place) },
+            Self::Other(how) => Self::Other(and(how)),
+            Self::None(why) => Self::None(why),
+        }
+    }
 }
 
 impl Allowing {
     /// Finds the ways for a command that was refused.
     pub(in crate::cli) fn of(explanation: &Explanation, is_refused: bool, config: &Config) -> Self {
-        if !is_refused || !explanation.lacks_rule() {
+        if !is_refused || !explanation.lacks_something() {
             return Self::default();
         }
-        Self(ways(&explanation.words, &config.rules, &Settings::of(config)))
+        Self(ways(explanation, &config.rules, &Settings::of(config)))
     }
 
     /// The way for a line that was not read, since lines are off.
@@ -63,6 +78,7 @@ impl Allowing {
                     rows.extend(lines.lines().map(|line| ("", line.to_owned())));
                 }
                 Way::Other(sentence) => rows.push(("to allow", sentence.clone())),
+                Way::None(why) => rows.push(("to allow", unsuggested(why))),
             }
         }
         rows
@@ -74,26 +90,32 @@ impl Allowing {
             Way::Profile(profile, how) => json!({"profile": profile, "how": how}),
             Way::Rule { lines, place } => json!({"policy": format!("version: 1\n{lines}"), "how": place}),
             Way::Other(sentence) => json!({"how": sentence}),
+            Way::None(why) => json!({"how": unsuggested(why)}),
         };
         Value::Array(self.0.iter().map(way).collect())
     }
 }
 
+fn unsuggested(why: &str) -> String {
+    format!("no rule is suggested: {why}")
+}
+
 /// Says the ways in one line, for the log of a server.
 pub(in crate::cli) fn suggestions(config: &Config) -> Option<Suggests> {
     let settings = Settings::of(config);
-    Some(Arc::new(move |words: &[String], rules: &Rules| {
+    Some(Arc::new(move |refused: &Explanation, rules: &Rules| {
         let said = |way: Way| match way {
             Way::Profile(_, how) | Way::Other(how) => Some(how),
+            Way::None(why) => Some(unsuggested(&why)),
             Way::Rule { lines, place } => Some(format!("{place}: {}", flow(&lines)?)),
         };
-        let said: Vec<String> = ways(words, rules, &settings).into_iter().filter_map(said).collect();
+        let said: Vec<String> = ways(refused, rules, &settings).into_iter().filter_map(said).collect();
         (!said.is_empty()).then(|| said.join("; or "))
     }))
 }
 
-fn ways(words: &[String], rules: &Rules, settings: &Settings) -> Vec<Way> {
-    let Some(name) = words.first() else { return Vec::new() };
+fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
+    let Some(name) = refused.words.first() else { return Vec::new() };
     let is_known = |base: &str| settings.single.iter().any(|entry| entry == base) || rules.describes(base);
     if name.rsplit_once('/').is_some_and(|(_, base)| is_known(base)) {
         // It is to be called by its name, as the refusal says.
@@ -105,18 +127,34 @@ fn ways(words: &[String], rules: &Rules, settings: &Settings) -> Vec<Way> {
         );
         return vec![Way::Other(how)];
     }
-    let profile = |profile| Some(Way::Profile(profile, take(profile, words, rules, settings)?));
-    let profiles: Vec<Way> = profiles_for(words).filter_map(profile).take(MOST_PROFILES).collect();
+    let needs_rule = refused.lacks_rule() || refused.lacks_input();
+    let mut ways = if needs_rule { for_words(name, refused, rules, settings) } else { Vec::new() };
+    if !refused.variables.is_empty() {
+        let names = refused.variables.join(", ");
+        let lets =
+            format!("let lines set {names}: `line_env: [{names}]` (`--line-env`), or `env: {{accept: …}}` in a rule");
+        if ways.is_empty() {
+            ways.push(Way::Other(lets));
+        } else {
+            ways = ways.into_iter().map(|way| way.and(&lets)).collect();
+        }
+    }
+    ways
+}
+
+/// The ways to allow the words, and what they are given to read.
+fn for_words(name: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
+    let profile = |profile| Some(Way::Profile(profile, take(profile, refused, rules, settings)?));
+    let profiles: Vec<Way> = profiles_for(&refused.words).filter_map(profile).take(MOST_PROFILES).collect();
     if !profiles.is_empty() {
         return profiles;
     }
-    let unsuggested = |why: String| Way::Other(format!("no rule is suggested: {why}"));
-    vec![rule(name, words, rules, settings).unwrap_or_else(unsuggested)]
+    vec![rule(name, refused, rules, settings).unwrap_or_else(Way::None)]
 }
 
 /// How a shipped profile is taken that describes this command; `None` if it can't be taken here.
-fn take(profile: &str, words: &[String], rules: &Rules, settings: &Settings) -> Option<String> {
-    let name = words.first()?;
+fn take(profile: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Option<String> {
+    let name = refused.words.first()?;
     let listed = || format!("profiles: [{profile}]\n");
     let flags = |but: &str| {
         let others = settings.profiles.iter().filter(|name| *name != but).cloned();
@@ -148,7 +186,7 @@ fn take(profile: &str, words: &[String], rules: &Rules, settings: &Settings) -> 
         }
         (_, None) => vec![(flags(""), format!("take the profile {profile} (`--profile {profile}`)"))],
     };
-    let (_, how) = ways.into_iter().find(|(change, _)| settings.allows(words, change).is_ok())?;
+    let (_, how) = ways.into_iter().find(|(change, _)| settings.allows(refused, change).is_ok())?;
     // It writes there, which a sandbox has to grant.
     Some(if profile == "git-commit" { format!("{how}, and let commands write `.git`") } else { how })
 }
@@ -166,24 +204,27 @@ fn profiles_for(words: &[String]) -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// Why none is suggested, as a sentence.
-fn rule(name: &str, words: &[String], rules: &Rules, settings: &Settings) -> Result<Way, String> {
+fn rule(name: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Result<Way, String> {
+    let words = refused.words.as_slice();
     let known = of_profiles();
     if let Some(why) = outside(words).or_else(|| runs_anything(name, &known)) {
         return Err(why);
     }
     let described = rules.get(name);
     let ways: &[Printed] = match described.map(|rule| &*rule.origin.source) {
-        Some(PolicySource::Allow) => return entry(words, Effect::Allow, settings),
-        Some(PolicySource::Ask) => return entry(words, Effect::Ask, settings),
+        Some(PolicySource::Allow) => return entry(refused, Effect::Allow, settings),
+        Some(PolicySource::Ask) => return entry(refused, Effect::Ask, settings),
         Some(PolicySource::Profile(_)) => &ADDED,
         Some(PolicySource::File(_)) => &[ADDED[0], ADDED[1], Printed::All],
         None => &[Printed::All],
     };
+    let takes_input = described.is_some_and(|rule| rule.stdin);
+    let own = if refused.has_input && !takes_input { "    stdin: true\n" } else { "" };
     let calls = BTreeSet::from([words]);
     let mut why = String::new();
     for (place, how) in settings.places(name, rules) {
-        let lines = |text: &str| format!("{}{}", place.lines, without_examples(text));
-        let accepts = |text: &str| settings.allows(words, &Change { lines: lines(text), ..place.clone() });
+        let lines = |text: &str| format!("{}{}", place.lines, without_examples(text, own));
+        let accepts = |text: &str| settings.allows(refused, &Change { lines: lines(text), ..place.clone() });
         match narrowest(name, &calls, described.or(known.get(name)), ways, accepts) {
             Ok(text) => return Ok(Way::Rule { lines: lines(&text), place: how }),
             Err(wrong) => why = wrong,
@@ -196,27 +237,27 @@ fn rule(name: &str, words: &[String], rules: &Rules, settings: &Settings) -> Res
 ///
 /// # Errors
 /// Why there is none.
-fn entry(words: &[String], effect: Effect, settings: &Settings) -> Result<Way, String> {
+fn entry(refused: &Explanation, effect: Effect, settings: &Settings) -> Result<Way, String> {
     let flag = if effect == Effect::Ask { "--ask" } else { "--allow" };
+    let words = refused.words.as_slice();
     let text = words.get(..2).unwrap_or(words).join(" ");
     let entry = Some(ListEntry { text: text.clone(), effect });
     let name = words.first().map_or("", String::as_str);
     let why = |_| format!("describe `{name}` in a policy, in place of its entries in `{flag}`");
-    settings.allows(words, &Change { entry, ..settings.change(None, String::new()) }).map_err(why)?;
+    settings.allows(refused, &Change { entry, ..settings.change(None, String::new()) }).map_err(why)?;
     Ok(Way::Other(format!("add `{text}` to `{flag}`")))
 }
 
-/// The rule without the calls that it was made of.
-fn without_examples(text: &str) -> String {
+/// The rule with settings of its own, and without the calls that it was made of.
+fn without_examples(text: &str, own: &str) -> String {
     let rule = text.split("    examples:\n").next().unwrap_or_default();
     // A rule that is there already says what else a profile would bring.
-    let lines: Vec<&str> =
-        rule.lines().filter(|line| !line.trim_start().starts_with("# review: the profile inserts")).collect();
-    match lines.as_slice() {
-        // No arguments at all.
-        [name] => format!("commands:\n{name} {{}}\n"),
-        lines => lines.iter().fold("commands:\n".to_owned(), |text, line| text + line + "\n"),
-    }
+    let is_kept = |line: &&str| !line.trim_start().starts_with("# review: the profile inserts");
+    let (name, rest) = rule.split_once('\n').unwrap_or((rule, ""));
+    let rest: String = rest.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+    // `{}` takes no arguments at all.
+    let nothing = if own.is_empty() && rest.is_empty() { " {}" } else { "" };
+    format!("commands:\n{name}{nothing}\n{own}{rest}")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_yaml::Value;
 
 use crate::config::Config;
+use crate::policy::Explanation;
 use crate::policy::rules::{CommandRule, ListEntry, PolicySource, PolicyText, Rules, describes};
 
 /// The settings that decide which commands may run.
@@ -85,11 +86,11 @@ impl Settings {
         }
     }
 
-    /// Tries whether the words are allowed after the change, or a person is asked about them.
+    /// Tries whether the words and their input are allowed after the change, or a person is asked about them.
     ///
     /// # Errors
     /// Why they are not, as the end of a sentence.
-    pub(super) fn allows(&self, words: &[String], change: &Change) -> Result<(), String> {
+    pub(super) fn allows(&self, refused: &Explanation, change: &Change) -> Result<(), String> {
         let mut texts = Vec::new();
         for file in &self.files {
             let text = std::fs::read_to_string(self.directory.join(file))
@@ -108,8 +109,10 @@ impl Settings {
         }
         let entries: Vec<ListEntry> = self.entries.iter().chain(&change.entry).cloned().collect();
         let rules = Rules::load(&texts, &change.profiles, &entries).map_err(|error| error.problem.to_string())?;
+        let words = refused.words.as_slice();
         let rule = words.first().and_then(|name| rules.get(name)).ok_or("nothing describes it then")?;
-        describes(rule, words).then_some(()).ok_or_else(|| "its rule does not take these words then".to_owned())
+        let takes_all = describes(rule, words) && (rule.stdin || !refused.has_input);
+        takes_all.then_some(()).ok_or_else(|| "its rule does not take these words then".to_owned())
     }
 }
 
