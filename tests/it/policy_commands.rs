@@ -467,6 +467,12 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
         &["--policy", "npm.yaml", "--", "npm pack --dry-run"],
         "               \"npm\":\n                 subcommands:\n                   \"pack\":\n",
     );
+    // What is not installed is not found afterwards, either.
+    let missing = "install `nope`, which was not found in the directories of PATH, and add to p.yaml, after a look";
+    says(&["--policy", "p.yaml", "--", "nope"], missing);
+    says(&["--allow", "ls", "--", "./nope"], "make `./nope`, which is no executable file, and ");
+    place.write("rg.yaml", "version: 1\ncommands:\n  rg: {program: not-there, extends: ripgrep}\n");
+    says(&["--policy", "rg.yaml", "--", "rg --pre x"], "install `not-there`, which");
     // What a line gives it: something to read, and variables.
     let lines = ["--policy", "p.yaml", "--lines", "on", "--"];
     says(
@@ -479,9 +485,9 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
     says(&reads, "\"jq\":\n                 stdin: true\n");
     says(
         &[&lines[..], &["A=1 RUST_BACKTRACE=1 ls -l"]].concat(),
-        "to allow   let lines set A, RUST_BACKTRACE: `line_env: [A, RUST_BACKTRACE]` (`--line-env`), or `env: {accept: …}` in a rule\n",
+        "to allow   let lines set A, RUST_BACKTRACE (`line_env: [A, RUST_BACKTRACE]`, `--line-env A,RUST_BACKTRACE`, or `env: {accept: …}` in a rule)\n",
     );
-    says(&[&lines[..], &["CI=1 ls -z"]].concat(), ", and let lines set CI: `line_env: [CI]` (`--line-env`)");
+    says(&[&lines[..], &["CI=1 ls -z"]].concat(), "let lines set CI (`line_env: [CI]`, `--line-env CI`, ");
     // Beside a profile that a flag names, the file takes its place.
     says(
         &[&profile[..], &["--", "git", "push"]].concat(),

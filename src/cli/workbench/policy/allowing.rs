@@ -11,7 +11,7 @@ use super::rule_yaml::{Printed, quoted};
 use super::suggest::{ADDED, is_assignment, narrowest, of_profiles, outside, runs_anything};
 use crate::config::Config;
 use crate::policy::rules::{Effect, ListEntry, PolicySource, Rules, describes, flow, profile_names};
-use crate::policy::{CommandLineError, Explanation, Lines};
+use crate::policy::{CommandLineError, Explanation, Lines, is_path};
 use crate::server::Suggests;
 
 /// How many profiles are named.
@@ -34,9 +34,9 @@ enum Way {
 }
 
 impl Way {
-    /// The same way with something else that is needed.
-    fn and(self, more: &str) -> Self {
-        let and = |how: String| format!("{how}, and {more}");
+    /// The same way after something else that is needed.
+    fn after(self, first: &str) -> Self {
+        let and = |how: String| format!("{first}, and {how}");
         match self {
             Self::Profile(profile, how) => Self::Profile(profile, and(how)),
             Self::Rule { lines, place } => Self::Rule { lines, place: and(place) },
@@ -130,14 +130,23 @@ fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
     let needs_rule = refused.lacks_rule() || refused.lacks_input();
     let mut ways = if needs_rule { for_words(name, refused, rules, settings) } else { Vec::new() };
     if !refused.variables.is_empty() {
-        let names = refused.variables.join(", ");
-        let lets =
-            format!("let lines set {names}: `line_env: [{names}]` (`--line-env`), or `env: {{accept: …}}` in a rule");
+        let (names, flag) = (refused.variables.join(", "), refused.variables.join(","));
+        let lets = format!(
+            "let lines set {names} (`line_env: [{names}]`, `--line-env {flag}`, or `env: {{accept: …}}` in a rule)"
+        );
         if ways.is_empty() {
             ways.push(Way::Other(lets));
         } else {
-            ways = ways.into_iter().map(|way| way.and(&lets)).collect();
+            ways = ways.into_iter().map(|way| way.after(&lets)).collect();
         }
+    }
+    let sought = rules.get(name).map_or(name.as_str(), |rule| rule.sought());
+    if settings.programs.find_listed(sought).is_none() {
+        let missing = match is_path(sought) {
+            true => format!("make `{sought}`, which is no executable file"),
+            false => format!("install `{sought}`, which was not found in the directories of PATH"),
+        };
+        ways = ways.into_iter().map(|way| way.after(&missing)).collect();
     }
     ways
 }

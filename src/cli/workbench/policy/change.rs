@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde_yaml::Value;
 
 use crate::config::Config;
-use crate::policy::Explanation;
 use crate::policy::rules::{CommandRule, ListEntry, PolicySource, PolicyText, Rules, describes};
+use crate::policy::{Explanation, Programs, SearchPath};
 
 /// The settings that decide which commands may run.
 pub(super) struct Settings {
@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub entries: Vec<ListEntry>,
     /// The directory that relative paths count from.
     pub directory: PathBuf,
+    /// Finds programs as the server does.
+    pub programs: Programs,
 }
 
 /// A change of the settings.
@@ -40,12 +42,15 @@ pub(super) struct Change {
 impl Settings {
     pub(super) fn of(config: &Config) -> Self {
         let (single, entries) = config.list_entries();
+        let variable = |name| config.surroundings.variable(name);
+        let path = SearchPath::new(variable("PATH")).with_endings(variable("PATHEXT"));
         Self {
             files: config.policy.value.clone(),
             profiles: config.profile.value.clone(),
             single,
             entries,
             directory: config.surroundings.directory.clone(),
+            programs: Programs::new(path, config.surroundings.directory.clone()),
         }
     }
 

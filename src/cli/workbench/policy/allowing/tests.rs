@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::policy::Rule;
 use crate::policy::rules::{CommandRule, PolicyText};
+use crate::policy::{Programs, Rule, SearchPath};
 
 /// Settings to begin with: the flags `--profile`, the entries of `--allow`, and the text of a policy file.
 struct Before {
@@ -109,7 +109,7 @@ fn followed(way: &Way, before: &Before, policy: Option<&str>) -> Result<Rules, S
         Way::Profile(profile, how) => {
             if let Some(name) = between(how, "in the rule for `", "`") {
                 merge(&format!("commands: {{\"{name}\": {{extends: {profile}}}}}"))?;
-            } else if how.contains("to `profiles` in") {
+            } else if how.contains("to `profiles` in ") {
                 merge(&format!("profiles: [{profile}]"))?;
             } else {
                 if let Some((_, used)) = how.split_once(" in place of ") {
@@ -142,6 +142,7 @@ fn whatever_is_advised_loads_and_allows_the_command() {
             single: Vec::new(),
             entries: entries(&texts(before.allow)),
             directory: place.path().to_owned(),
+            programs: Programs::new(SearchPath::new(None), place.path().to_owned()),
         };
         let policy = before.policy.map(|text| PolicyText { file: file.clone(), text: text.to_owned() });
         let policies: Vec<PolicyText> = policy.into_iter().collect();
