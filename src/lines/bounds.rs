@@ -1,6 +1,6 @@
 //! How large a line may be.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::expand::ExpandError;
 use super::tree::{Command, Line, Pipeline, Stage};
@@ -29,14 +29,14 @@ const MOST_COMPARED: usize = 1 << 20;
 /// How much more the words of a line may become when variables and patterns are replaced, counted before it is kept.
 #[derive(Debug)]
 pub struct Room {
-    words: Cell<usize>,
-    bytes: Cell<usize>,
-    names: Cell<usize>,
+    words: AtomicUsize,
+    bytes: AtomicUsize,
+    names: AtomicUsize,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self { words: Cell::new(MOST_WORDS), bytes: Cell::new(MOST_BYTES), names: Cell::new(MOST_COMPARED) }
+        Self { words: MOST_WORDS.into(), bytes: MOST_BYTES.into(), names: MOST_COMPARED.into() }
     }
 }
 
@@ -60,9 +60,9 @@ impl Room {
 }
 
 /// An amount that does not fit leaves no room for anything else.
-fn take(room: &Cell<usize>, amount: usize) -> Result<(), ExpandError> {
-    let left = room.get().checked_sub(amount);
-    room.set(left.unwrap_or(0));
+fn take(room: &AtomicUsize, amount: usize) -> Result<(), ExpandError> {
+    let left = room.load(Ordering::Relaxed).checked_sub(amount);
+    room.store(left.unwrap_or(0), Ordering::Relaxed);
     left.map(drop).ok_or(ExpandError::TooLarge)
 }
 

@@ -41,7 +41,7 @@ pub use self::turn::Turn;
 use super::{AllowedCommand, Explanation, WorkingDirectory};
 #[cfg(unix)]
 use super::{Rule, rules::CommandRule};
-use crate::lines::{Builtin, Line, Stream};
+use crate::lines::{Builtin, Line, Room, Stream};
 
 /// Where a part of a line stands when its turn comes.
 #[derive(Debug, Clone)]
@@ -141,6 +141,8 @@ pub struct PlannedLine {
     /// The parts as they were decided before anything runs, in their order.
     decided: Vec<PartDecision>,
     inheritance: Inheritance,
+    /// How much more the words of its pipelines may become at their turns.
+    room: Room,
 }
 
 /// A stage of a pipeline that was decided at its turn.

@@ -404,3 +404,25 @@ fn a_line_sets_nothing_that_changes_how_described_words_are_read() {
     // Nothing is described that it could change.
     assert_eq!(project.refusal("GOFLAGS=-v go version"), "allowed");
 }
+
+#[test]
+fn the_turns_of_a_line_share_one_bound() {
+    let project = project(Lines::On);
+    for number in 0..9_000 {
+        fs::write(project.dir.path().join(format!("out/{number}")), "").unwrap();
+    }
+    let patterns = "*x ".repeat(20);
+    let text = format!("echo; cd out; {}", format!("echo {patterns};").repeat(10));
+    let planned = project.plan(&text);
+    // Each of them is refused already, or ends the line at its turn.
+    let Ok(planned) = planned.outcome else { return };
+    let line = Arc::clone(planned.line());
+    let position = || {
+        let mut position = planned.begin();
+        position.directory = project.policy.directories().resolve_from(&position.directory, "out").unwrap();
+        position
+    };
+    let turns = line.pipelines().skip(2).map(|pipeline| project.turn(&planned, pipeline, &position()).outcome);
+    let refused = turns.filter_map(Result::err).next().unwrap().to_string();
+    assert!(refused.contains("too many or too long"), "{refused}");
+}

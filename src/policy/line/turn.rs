@@ -8,7 +8,7 @@ use super::{
     DecidedRedirection, DecidedStage, LineRefusal, PartDecision, PartOutcome, PlannedLine, Position, ShownPart,
     StageWork,
 };
-use crate::lines::{Builtin, Command, Group, Pipeline, Redirection, Room, Simple};
+use crate::lines::{Builtin, Command, Group, Pipeline, Redirection, Simple};
 use crate::policy::rules::Ruled;
 use crate::policy::{Approved, Directories, Policy, WorkingDirectory};
 
@@ -30,8 +30,7 @@ impl PlannedLine {
         pipeline: &Pipeline,
         position: &Position,
     ) -> Turn {
-        let room = Room::default();
-        let here = Here { policy, directories, position, is_certain: true, room: &room };
+        let here = Here { policy, directories, position, is_certain: true, room: &self.room };
         let mut parts = Vec::new();
         let stages = pipeline.stages.iter().enumerate().map(|(nth, stage)| {
             let place = stage.place;

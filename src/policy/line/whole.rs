@@ -54,8 +54,17 @@ impl Policy {
         shown.sort_by_key(|part| part.place);
         let line = Arc::new(line);
         let decided = parts.clone();
-        let planned =
-            |approved| PlannedLine { line, directory, reader, timeout, only_reads, approved, decided, inheritance };
+        let planned = |approved| PlannedLine {
+            line,
+            directory,
+            reader,
+            timeout,
+            only_reads,
+            approved,
+            decided,
+            inheritance,
+            room: Room::default(),
+        };
         let outcome = match refused {
             Some(Refused { number, word, sentence, .. }) => {
                 Err(LineRefusal::Part { number, word, sentence, allowed: Some(allowed) })
