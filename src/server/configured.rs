@@ -15,7 +15,7 @@ use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules;
 use crate::policy::{
-    AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath, changes_reading,
+    AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath, changes_reading, is_path,
 };
 use crate::sandbox::Level;
 use crate::text::escape;
@@ -92,7 +92,14 @@ pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs)
     let operators = operators.filter_map(|words| words.first().cloned());
     let shell = config.shell.value.to_str().map(str::to_owned);
     let entries = allow.names().iter().map(sought).chain(operators).chain(shell);
-    let files = named.chain(scripts).chain(entries.flat_map(|entry| programs.places(&entry)));
+    // A relative path may be that of a program in any directory that the operator named.
+    let named_for_calls = config.cwd_root.value.iter().flatten().chain(&config.workspace_dir.value);
+    let places = |entry: String| {
+        let beneath = named_for_calls.clone().filter(|_| is_path(&entry)).map(|base| here(base.join(&entry)));
+        let beneath: Vec<PathBuf> = beneath.collect();
+        programs.places(&entry).into_iter().chain(beneath)
+    };
+    let files = named.chain(scripts).chain(entries.flat_map(places));
     let full = audit.iter().filter_map(|log| Protected::beginning(here(log.clone()), "."));
     let recordings = record.iter().filter_map(|name| Protected::filled(here(name.clone())));
     let files = files.map(|path| Protected::File(here(path)));

@@ -538,4 +538,15 @@ fn a_command_that_a_policy_names_by_a_relative_path_lies_in_the_project() {
     // What is allowed is not written.
     let written = said("cp [base]/project/a [base]/project/tool");
     assert!(!written.contains("exit_code"), "{written}");
+    // Also where only directories for calls are named, in which it may be meant.
+    for flags in [
+        &["--workspace-dir", "[base]/project"][..],
+        &["--cwd-root", "[base]/outside,[base]/project"],
+        &["--cwd-root", "[base]/project"],
+    ] {
+        for roots in [None, Some(&["[base]/project"][..])] {
+            let written = said_to(&base, flags, roots, &json!({"command": "cp [base]/project/a [base]/project/tool"}));
+            assert!(!written.contains("exit_code"), "{flags:?}, {roots:?}: {written}");
+        }
+    }
 }
