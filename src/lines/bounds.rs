@@ -21,8 +21,8 @@ pub const MOST_WORD_BYTES: usize = 131_071;
 /// The most bytes of all words that braces make.
 pub const MOST_BRACE_BYTES: usize = 1 << 20;
 
-/// The most bytes of all words of a line, once its variables and patterns are replaced.
-const MOST_BYTES: usize = 1 << 24;
+/// The most bytes of the words of a line in which variables and patterns are replaced: twice what the kernel takes for one command.
+const MOST_BYTES: usize = 1 << 22;
 /// The most names that the patterns of a line are compared with.
 const MOST_COMPARED: usize = 1 << 20;
 

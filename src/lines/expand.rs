@@ -96,7 +96,10 @@ impl Word {
             }
         }
         let words = glob::expand(&units, directories, room)?;
-        room.hold(words.len(), words.iter().map(String::len).sum())?;
+        // What the line itself holds was counted when it was read.
+        if !self.parts.iter().all(|part| matches!(part, Part::Piece(Piece::Literal(_)))) {
+            room.hold(words.len(), words.iter().map(String::len).sum())?;
+        }
         Ok(words)
     }
 }

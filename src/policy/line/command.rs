@@ -127,7 +127,8 @@ impl Here<'_> {
         let has_input = self.is_given_input(&simple.redirections, stage);
         let is_as_found = has_pattern && !self.is_certain;
         let reads = self.reads(&simple.redirections, stage);
-        let value = |one: &Assignment| self.value(&one.value).unwrap_or_else(|_| "…".to_owned());
+        let counted = |value: String| self.room.hold(1, value.len()).map(|()| value);
+        let value = |one: &Assignment| self.value(&one.value).and_then(counted).unwrap_or_else(|_| "…".to_owned());
         let variables: Vec<_> = simple.assignments.iter().map(|one| (one.name.clone(), value(one))).collect();
         let (words, found) = self.words(simple);
         let commanded = |kind, words, explanation, verdict| {
