@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::opened::Opened;
 use super::rules::{CommandRule, RuleHead, Rules};
 use super::windows_name::{self, Endings};
 use super::{Directories, Rule, WorkingDirectory};
@@ -180,7 +179,7 @@ impl Programs {
     /// The rule for the file of a program that another spelling of its name led to; `None` if no rule is for that file. `called` is the
     /// path or the name that it was called by.
     ///
-    /// A relative path of a rule counts from the server's directory, from the operator's, and from the project. Where a client's roots
+    /// A relative path of a rule counts from the server's directory, from each of the operator's, and from the project. Where a client's roots
     /// choose the project, they would choose what it means: there it is for every file whose path ends with it.
     ///
     /// A rule that is for one of many programs in a file is for calls of that name alone.
@@ -194,9 +193,7 @@ impl Programs {
         let identity = |path: &Path| Held::open(path).ok().map(|held| held.identity().clone());
         let own_identity = identity(program)?;
         let is_same = |path: &Path| identity(path).is_some_and(|other| other == own_identity);
-        let own = directories.own().and_then(Opened::held);
-        let bases: Vec<&Path> =
-            own.into_iter().chain(directories.project_for_commands()).map(|base| base.path()).collect();
+        let bases: Vec<&Path> = directories.bases_of_rules().collect();
         let real = OnceCell::new();
         let real = || real.get_or_init(|| program.canonicalize().unwrap_or_else(|_| program.to_owned()));
         let is_chosen_by_roots = directories.project_for_commands().is_some() && !directories.has_operators_project();

@@ -491,6 +491,7 @@ fn no_root_chooses_which_file_a_rule_is_for() {
     fs::write(&preview, "#!/bin/sh\necho ran $1\n").unwrap();
     fs::set_permissions(&preview, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink("deploy/preview", base.join("project/link")).unwrap();
+    fs::hard_link(&preview, base.join("project/deploy/other")).unwrap();
     for name in ["deploy/preview", "./deploy/preview"] {
         fs::write(base.join("rules.yaml"), format!("commands: {{{name}: {{operands: [{{one_of: [safe]}}]}}}}\n"))
             .unwrap();
@@ -513,6 +514,10 @@ fn no_root_chooses_which_file_a_rule_is_for() {
                         assert!(!evil.contains("ran"), "{name}, {flags:?}, {roots:?}, {word}: {evil}");
                     }
                 }
+                // The other name of the file is known where the rule's path leads to the file.
+                let other = json!({"command": "./other evil", "cwd": "[base]/project/deploy"});
+                let evil = said_to(&base, &flags, Some(&["[base]/project/deploy"]), &other);
+                assert!(around == "[base]" || !evil.contains("ran"), "{name}, {flags:?}: {evil}");
                 let safe = json!({"command": "./preview safe", "cwd": "[base]/project/deploy"});
                 let safe = said_to(&base, &flags, Some(&["[base]/project"]), &safe);
                 assert!(safe.contains("ran safe"), "{name}, {flags:?}: {safe}");

@@ -80,6 +80,12 @@ impl Directories {
         })
     }
 
+    /// The directories beneath which a relative path of a rule may be meant: the operator's, and the project of calls.
+    pub(in crate::policy) fn bases_of_rules(&self) -> impl Iterator<Item = &Path> {
+        let named = self.own().into_iter().chain(&self.workspace).chain(self.roots.iter().flatten());
+        named.filter_map(Opened::held).chain(self.project_for_commands()).map(|base| base.path())
+    }
+
     /// Whether a directory lies in one of the operator's roots, and in the workspace.
     fn lies_in_bounds(&self, directory: &Opened) -> bool {
         let Ok((roots, workspace)) = self.usable_bounds() else { return false };
