@@ -182,7 +182,8 @@ impl Programs {
     /// A relative path of a rule counts from the server's directory, from each of the operator's, and from the project. Where a client's roots
     /// choose the project, they would choose what it means: there it is for every file whose path ends with it.
     ///
-    /// A rule that is for one of many programs in a file is for calls of that name alone.
+    /// A rule that is for one of many programs in a file is for calls of that name alone. Of programs that are not known to be many, the
+    /// rule itself refuses what it says nothing of by another name.
     pub(super) fn rule_of(
         &self,
         program: &Path,

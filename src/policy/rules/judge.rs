@@ -1,6 +1,7 @@
 //! The judgement of a call by a rule: which forms match, where their paths lead, and which form counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
 use super::grammar::{
     Arguments, CommandRule, Effect, EnvRule, Expected, Form, Level, Restriction, Takes, ValuePlace, ValueType,
@@ -8,7 +9,7 @@ use super::grammar::{
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
-use crate::policy::RefusalKind;
+use crate::policy::{RefusalKind, windows_name};
 use crate::text::{SHORTEST_SECRET, Secrets, escape};
 
 /// Replaces a secret.
@@ -51,7 +52,11 @@ impl CommandRule {
     /// matching forms and the types of their values decide, deny beats ask and ask beats allow, whatever their order. To ask
     /// and to deny it is enough that a form or a value may be meant: what can't be found out never lets a call run.
     pub fn judge<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
-        let judgement = self.judge_forms(words, paths);
+        let word = words.first().map_or("", String::as_str);
+        let judgement = match self.is_called_by(word) {
+            true => self.judge_forms(words, paths),
+            false => self.judge_other_name(word),
+        };
         let shown = match &judgement.matched {
             Some(matched) if judgement.decision != Expected::Refuse => matched.without_secrets(words),
             Some(_) | None => self.without_secrets(words),
@@ -79,12 +84,23 @@ impl CommandRule {
             })
     }
 
-    fn judge_forms<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
-        let refused = |level: &'p Level, refusal: String| {
-            let (decision, refusal, claims, shown) = (Expected::Refuse, Some(refusal), Vec::new(), Vec::new());
-            let refusal_kind = RefusalKind::Undescribed;
-            Judgement { decision, matched: None, level, refusal, reason: None, claims, shown, refusal_kind }
+    /// Whether a word calls the program by the name for which the rule describes arguments. A program that is many in one file does what
+    /// its name says, so that the same arguments may mean something else by another name: `git-push status` is not `git status`.
+    fn is_called_by(&self, word: &str) -> bool {
+        let is_name_of = |name: &str| match (Path::new(word).file_name(), Path::new(name).file_name()) {
+            (Some(word), Some(name)) => is_same_name(&word.to_string_lossy(), &name.to_string_lossy()),
+            (word, name) => word == name,
         };
+        !self.describes_arguments() || is_same_name(word, &self.name) || is_name_of(self.sought())
+    }
+
+    /// Refuses a call of the rule's file by another name. Nobody knows what it means, so that it may be what the rule asks for or denies.
+    fn judge_other_name(&self, word: &str) -> Judgement<'_> {
+        let refusal_kind = if self.denies() || self.asks() { RefusalKind::Unclear } else { RefusalKind::Undescribed };
+        Judgement { refusal_kind, ..refused(&self.level, refusal::of_other_name(word, &self.name)) }
+    }
+
+    fn judge_forms<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
         let matches = match matcher::read(&self.level, words) {
             Ok(matches) => matches,
             Err(failure) => {
@@ -257,6 +273,17 @@ impl CommandRule {
         }
         shown
     }
+}
+
+fn refused(level: &Level, refusal: String) -> Judgement<'_> {
+    let (decision, refusal, claims, shown) = (Expected::Refuse, Some(refusal), Vec::new(), Vec::new());
+    let refusal_kind = RefusalKind::Undescribed;
+    Judgement { decision, matched: None, level, refusal, reason: None, claims, shown, refusal_kind }
+}
+
+/// Whether two words name the same program.
+fn is_same_name(word: &str, name: &str) -> bool {
+    word == name || (cfg!(windows) && windows_name::means(word, name))
 }
 
 /// Which values are left in the words of a refused call.

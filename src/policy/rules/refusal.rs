@@ -252,6 +252,12 @@ fn subcommands(level: &Level) -> String {
     format!("{}{more}", names.join(", "))
 }
 
+/// The refusal of a call of a described command's file by another name.
+pub(super) fn of_other_name(word: &str, name: &str) -> String {
+    let (word, name) = (quoted(word), quoted(name));
+    format!("{word} is the file of {name} under another name, and its rule says only what {name} may do; call {name}")
+}
+
 /// Describes a type of values, as part of a sentence.
 pub fn described(value: &ValueType) -> String {
     match value {
