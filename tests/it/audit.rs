@@ -454,6 +454,7 @@ fn show_and_report_leave_out_no_record_however_long_it_is() {
             "{:.200}",
             rows[3]
         );
+        assert!(rows[2].contains("] rm [left out]") && !rows[2].contains("null"), "{:.200}", rows[2]);
         assert!(rows[5].contains("unreadable       1048577 bytes"), "{:.200}", rows[5]);
     }
     let of_one = rows(&["--call", "2"]);

@@ -189,6 +189,8 @@ pub(crate) fn words(argv: &Value) -> String {
             Some(word) if is_bare(word) => write!(shown, "{}", cut(word, LONGEST)),
             Some(word) => write!(shown, "{}", quote(word, LONGEST)),
             None if word.get("sha256").is_some() => write!(shown, "[secret]"),
+            // Of a record that is only shown in part, a word that is too long.
+            None if word.is_null() => write!(shown, "[left out]"),
             None => write!(shown, "{}", quote(&word.to_string(), LONGEST)),
         };
     }
