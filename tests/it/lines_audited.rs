@@ -95,6 +95,7 @@ fn each_part_of_a_line_is_recorded_before_it_runs_and_nothing_of_what_it_reads()
         ]
     );
     assert_eq!(told(&records, 3), ["decided 1 allowed echo a", "decided 2 refused nothing-like-it"]);
+    assert_eq!(records.last().unwrap()["calls"], 3, "a line is one call");
     let inputs: Vec<&Value> = records.iter().map(|record| &record["input"]).filter(|input| !input.is_null()).collect();
     let [document, string] = [digest("planted-2\n"), digest("planted-3\n")];
     assert_eq!(inputs[0], &digest("planted-1"));
@@ -126,7 +127,8 @@ fn what_runs_is_in_the_log_with_its_directory_and_its_variables() {
     ];
     let mut server = Server::command(&args).dir(&here).start();
     server.initialize("2025-11-25");
-    for line in ["ls nosuch && cd sub; pwd; echo $PWD > made", "FOO=bar BAR='planted $' printenv FOO"] {
+    for line in ["ls nosuch && cd sub; pwd; echo $PWD > made", "FOO=bar BAR='planted $' printenv FOO", "cd sub && pwd"]
+    {
         server.call("execute_command", json!({"command": line}));
     }
     server.close_stdin();
@@ -143,6 +145,8 @@ fn what_runs_is_in_the_log_with_its_directory_and_its_variables() {
     };
     assert_eq!((&last(3)["argv"], &last(3)["cwd"]), (&json!(["pwd"]), &json!(here)));
     assert_eq!((&last(4)["argv"], &last(4)["cwd"]), (&json!(["echo", here]), &json!(here)));
+    let cd = records.iter().find(|record| record["argv"] == json!(["cd", "sub"])).unwrap();
+    assert_eq!(cd["cwd"], json!(here), "the directory that it changes from");
     let written: Vec<&Value> = records.iter().filter(|record| record["argv"] == json!([">", "made"])).collect();
     assert_eq!(written.last().unwrap()["cwd"], json!(here));
     let sets = records.iter().find(|record| record["event"] == "decided" && record["call"] == 2).unwrap();

@@ -1,7 +1,7 @@
 //! Writes the records of one session.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
@@ -29,8 +29,35 @@ pub(crate) struct AuditLog {
     facts: Option<Box<dyn FnOnce() -> SessionFacts + Send>>,
     client: Option<AuditedClient>,
     next: u64,
-    calls: u64,
+    calls: Calls,
     lost: u64,
+}
+
+/// How many calls may be decided on before one with a lower number is.
+const MOST_OUT_OF_ORDER: u64 = 1 << 14;
+
+/// How many calls have decisions on record. A line has one for each part, and a call that a person is asked about has two.
+#[derive(Default)]
+struct Calls {
+    count: u64,
+    /// The highest number of a call.
+    last: u64,
+    /// The numbers below it that are not counted yet.
+    others: BTreeSet<u64>,
+}
+
+impl Calls {
+    fn add(&mut self, call: u64) {
+        let is_new = call > self.last || self.others.remove(&call);
+        if call > self.last {
+            // Decisions are recorded nearly in the order of the calls; those that are lost leave a gap for good.
+            let first = call.saturating_sub(MOST_OUT_OF_ORDER);
+            self.others = self.others.split_off(&first);
+            self.others.extend(first.max(self.last + 1)..call);
+            self.last = call;
+        }
+        self.count += u64::from(is_new);
+    }
 }
 
 impl AuditLog {
@@ -49,7 +76,17 @@ impl AuditLog {
         chain.forget();
         let secrets = Secrets::new(salt, secrets);
         let facts: Box<dyn FnOnce() -> SessionFacts + Send> = Box::new(facts);
-        Ok(Self { chain, session, secrets, clock, facts: Some(facts), client: None, next: 0, calls: 0, lost: 0 })
+        Ok(Self {
+            chain,
+            session,
+            secrets,
+            clock,
+            facts: Some(facts),
+            client: None,
+            next: 0,
+            calls: Calls::default(),
+            lost: 0,
+        })
     }
 
     /// Checks whether [`Self::open`] would succeed, as far as possible without creating the file.
@@ -99,7 +136,15 @@ impl AuditLog {
             }
         }
         let records: Vec<_> = events.iter().map(|event| (event.name(), self.members(event, client))).collect();
-        self.append(&records)
+        let lost = self.lost;
+        let appended = self.append(&records);
+        let written = events.len().saturating_sub(usize::try_from(self.lost - lost).unwrap_or(usize::MAX));
+        for event in events.iter().take(written) {
+            if let Event::Decided(decided) = event {
+                self.calls.add(decided.call);
+            }
+        }
+        appended
     }
 
     /// The fields of a record, as a JSON object, without secrets in what a client or a command has chosen.
@@ -156,9 +201,9 @@ impl AuditLog {
     /// [`AuditError`].
     pub(crate) fn end(&mut self) -> Result<(), AuditError> {
         self.begin(None)?;
-        let mut record = json!({"calls": self.calls});
+        let mut record = json!({"calls": self.calls.count});
         if self.lost > 0 {
-            record = json!({"calls": self.calls, "lost": self.lost});
+            record = json!({"calls": self.calls.count, "lost": self.lost});
         }
         self.append(&[("session_ended", to_json(&record))])
     }
@@ -205,8 +250,6 @@ impl AuditLog {
     fn append(&mut self, records: &[(&str, Vec<u8>)]) -> Result<(), AuditError> {
         let mut left = records.len();
         let appended = self.append_in_turn(records, &mut left);
-        let written = records.iter().take(records.len() - left);
-        self.calls += written.filter(|(name, _)| *name == "decided").count() as u64;
         self.lost += left as u64;
         appended
     }
@@ -297,5 +340,19 @@ fn encode(turn: &Turn<'_>, seq: u64, time: SystemTime, session: &str, name: &str
 impl std::fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuditLog").field("chain", &self.chain).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_counts_once_in_whatever_order_its_decisions_come() {
+        let mut calls = Calls::default();
+        [2, 1, 2, 4, 4, 1, 3, 9].into_iter().for_each(|call| calls.add(call));
+        assert_eq!((calls.count, calls.others.len()), (5, 4));
+        calls.add(1_000_000);
+        assert_eq!((calls.count, calls.others.len() as u64), (6, MOST_OUT_OF_ORDER));
     }
 }

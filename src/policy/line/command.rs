@@ -137,9 +137,10 @@ impl Here<'_> {
         };
         let refused = |words: Vec<String>, sentence: String| {
             let hidden = self.policy.hide(words);
-            let (sentence, words) = (hidden.in_sentence(sentence), hidden.words);
+            let sentence = hidden.in_sentence(sentence);
             let refusal_kind = RefusalKind::Unclear;
-            let explanation = Explanation { words: words.clone(), refusal_kind, ..Explanation::default() };
+            let (words, directory) = (hidden.words, Some(self.position.directory.path().to_owned()));
+            let explanation = Explanation { words: words.clone(), directory, refusal_kind, ..Explanation::default() };
             commanded(PartKind::Command, words, explanation, Verdict::Refused(sentence))
         };
         let words = match words {
@@ -182,7 +183,8 @@ impl Here<'_> {
             Some(Ok(builtin)) => {
                 // The policy may describe a program of the same name.
                 let shown = self.policy.without_secrets(words.clone());
-                let explanation = Explanation { words: shown, ..Explanation::default() };
+                let directory = Some(self.position.directory.path().to_owned());
+                let explanation = Explanation { words: shown, directory, ..Explanation::default() };
                 return commanded(PartKind::Builtin, words, explanation, Verdict::Builtin(builtin));
             }
             None => {}
