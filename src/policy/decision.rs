@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::proposal::{Approved, Proposal};
 use super::reading::changes_reading;
-use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin, describes};
+use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin, PolicySource, describes};
 use super::{
     AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, WorkingDirectory,
     subcommands,
@@ -162,9 +162,10 @@ impl Explanation {
         self.lacks_rule() || is_open && (self.lacks_input() || !self.variables.is_empty())
     }
 
-    /// Whether its rule takes no input, and it is given some.
+    /// Whether it is given input, which its rule in the operator's file does not mention. Shipped profiles know which programs read.
     pub(crate) fn lacks_input(&self) -> bool {
-        self.has_input && matches!(&self.rule, Some(Rule::Described(rule)) if !rule.stdin)
+        let is_own = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::File(_));
+        self.has_input && matches!(&self.rule, Some(Rule::Described(rule)) if !rule.stdin && is_own(rule))
     }
 
     /// Whether nothing describes the words of a command that was refused, so that a rule is missing and nothing stands against it.

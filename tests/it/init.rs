@@ -265,6 +265,41 @@ fn the_tools_of_a_virtual_environment_are_found_by_each_of_their_names() {
 }
 
 #[test]
+fn what_would_allow_a_tool_of_the_environment_runs_the_one_in_it() {
+    let (_place, root) = project(&[("pyproject.toml", ""), (".venv/pyvenv.cfg", ""), ("README", "")]);
+    let bin = root.join(".venv/bin");
+    fs::create_dir_all(&bin).unwrap();
+    let _quiet = crate::support::server::spawning();
+    for program in ["python", "pytest", "pip", "flask"] {
+        fs::write(bin.join(program), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(bin.join(program), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    drop(_quiet);
+    written(&root);
+    let check = |command: &str| {
+        let output = allowexec(&root, &["check", "--json", "--config", "allowexec.yaml", "--", command]);
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let policy = root.join("allowexec-policy.yaml");
+    for (command, extends) in [
+        ("pip list", Some("python-develop")),
+        ("flask --version", None),
+        (".venv/bin/pip list", Some("python-develop")),
+    ] {
+        let said = check(command);
+        let lines = said["allowing"][0]["policy"].as_str().unwrap_or_else(|| panic!("{said:#}"));
+        let extended = extends.is_none_or(|profile| lines.contains(&format!("    extends: {profile}\n")));
+        assert!(extended && !said.to_string().contains("install `"), "{said:#}");
+        let text = fs::read_to_string(&policy).unwrap();
+        fs::write(&policy, text.clone() + lines.strip_prefix("version: 1\ncommands:\n").unwrap()).unwrap();
+        let said = check(command);
+        let name = command.split(['/', ' ']).find(|part| *part == "pip" || *part == "flask").unwrap();
+        assert_eq!((&said["decision"], &said["program"]), (&json!("allowed"), &json!(bin.join(name))), "{said:#}");
+        fs::write(&policy, text).unwrap();
+    }
+}
+
+#[test]
 fn a_home_directory_is_no_project_and_a_subdirectory_belongs_to_the_one_above() {
     let (place, root) = project(&[("Cargo.toml", "[package]\n"), ("src/deep/x.rs", ""), (".git/HEAD", "")]);
     let home = dunce::canonicalize(place.path()).unwrap();

@@ -140,7 +140,9 @@ fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
             ways = ways.into_iter().map(|way| way.after(&lets)).collect();
         }
     }
-    let sought = rules.get(name).map_or(name.as_str(), |rule| rule.sought());
+    let in_environment = settings.in_environment(name, rules);
+    let own = in_environment.as_deref().unwrap_or(name);
+    let sought = rules.get(name).map_or(own, |rule| rule.sought());
     if settings.programs.find_listed(sought).is_none() {
         let missing = match is_path(sought) {
             true => format!("make `{sought}`, which is no executable file"),
@@ -153,12 +155,31 @@ fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
 
 /// The ways to allow the words, and what they are given to read.
 fn for_words(name: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
-    let profile = |profile| Some(Way::Profile(profile, take(profile, refused, rules, settings)?));
-    let profiles: Vec<Way> = profiles_for(&refused.words).filter_map(profile).take(MOST_PROFILES).collect();
+    let program = settings.in_environment(name, rules);
+    let profiles = profiles_for(&refused.words);
+    let profiles: Vec<Way> = match &program {
+        Some(program) => {
+            profiles.filter_map(|profile| extending(profile, program, refused, rules, settings)).take(1).collect()
+        }
+        None => {
+            let way = |profile| Some(Way::Profile(profile, take(profile, refused, rules, settings)?));
+            profiles.filter_map(way).take(MOST_PROFILES).collect()
+        }
+    };
     if !profiles.is_empty() {
         return profiles;
     }
-    vec![rule(name, refused, rules, settings).unwrap_or_else(Way::None)]
+    vec![rule(name, program.as_deref(), refused, rules, settings).unwrap_or_else(Way::None)]
+}
+
+/// A rule that extends a profile, for the program of an environment.
+fn extending(profile: &str, program: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Option<Way> {
+    let name = refused.words.first()?;
+    let rule = format!("commands:\n  {}:\n    extends: {profile}\n    program: {}\n", quoted(name), quoted(program));
+    let of_place = |(place, how): (Change, String)| (Change { lines: place.lines.clone() + &rule, ..place }, how);
+    let mut places = settings.places(name, rules).into_iter().map(of_place);
+    let (change, place) = places.find(|(change, _)| settings.allows(refused, change).is_ok())?;
+    Some(Way::Rule { lines: change.lines, place })
 }
 
 /// How a shipped profile is taken that describes this command; `None` if it can't be taken here.
@@ -200,11 +221,12 @@ fn take(profile: &str, refused: &Explanation, rules: &Rules, settings: &Settings
     Some(if profile == "git-commit" { format!("{how}, and let commands write `.git`") } else { how })
 }
 
-/// The shipped profiles whose rules allow these words, or ask about them.
+/// The shipped profiles whose rules allow these words, or ask about them. A program of an environment is called by its path, too.
 fn profiles_for(words: &[String]) -> impl Iterator<Item = &'static str> {
-    profile_names().filter(|profile| {
+    let name = words.first().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
+    profile_names().filter(move |profile| {
         let rules = Rules::read(&[], &[(*profile).to_owned()], &[]).unwrap_or_default();
-        let rule = words.first().filter(|name| rules.describes(name)).and_then(|name| rules.get(name));
+        let rule = rules.describes(name).then(|| rules.get(name)).flatten();
         rule.is_some_and(|rule| describes(rule, words))
     })
 }
@@ -213,7 +235,13 @@ fn profiles_for(words: &[String]) -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// Why none is suggested, as a sentence.
-fn rule(name: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Result<Way, String> {
+fn rule(
+    name: &str,
+    program: Option<&str>,
+    refused: &Explanation,
+    rules: &Rules,
+    settings: &Settings,
+) -> Result<Way, String> {
     let words = refused.words.as_slice();
     let known = of_profiles();
     if let Some(why) = outside(words).or_else(|| runs_anything(name, &known)) {
@@ -228,11 +256,14 @@ fn rule(name: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -
         None => &[Printed::All],
     };
     let takes_input = described.is_some_and(|rule| rule.stdin);
-    let own = if refused.has_input && !takes_input { "    stdin: true\n" } else { "" };
+    let mut own = program.map(|program| format!("    program: {}\n", quoted(program))).unwrap_or_default();
+    if refused.has_input && !takes_input {
+        own.push_str("    stdin: true\n");
+    }
     let calls = BTreeSet::from([words]);
     let mut why = String::new();
     for (place, how) in settings.places(name, rules) {
-        let lines = |text: &str| format!("{}{}", place.lines, without_examples(text, own));
+        let lines = |text: &str| format!("{}{}", place.lines, without_examples(text, &own));
         let accepts = |text: &str| settings.allows(refused, &Change { lines: lines(text), ..place.clone() });
         match narrowest(name, &calls, described.or(known.get(name)), ways, accepts) {
             Ok(text) => return Ok(Way::Rule { lines: lines(&text), place: how }),

@@ -2,7 +2,7 @@
 //!
 //! It reads the policy files again, and writes nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_yaml::Value;
 
@@ -52,6 +52,19 @@ impl Settings {
             directory: config.surroundings.directory.clone(),
             programs: Programs::new(path, config.surroundings.directory.clone()),
         }
+    }
+
+    /// The program of that name in the virtual environment of Python whose programs other rules name; `None` if there is none, or if
+    /// a rule describes the command.
+    pub(super) fn in_environment(&self, name: &str, rules: &Rules) -> Option<String> {
+        if rules.describes(name) {
+            return None;
+        }
+        let bins =
+            rules.written().filter_map(|rule| Some(self.directory.join(rule.program.as_ref()?).parent()?.to_owned()));
+        let mut bins = bins.filter(|bin| bin.with_file_name("pyvenv.cfg").is_file());
+        let file = bins.find_map(|bin| Some(bin.join(Path::new(name).file_name()?)).filter(|file| file.is_file()))?;
+        Some(file.display().to_string())
     }
 
     /// No change, but for lines that go to the policy file of this number, or to a new one.
