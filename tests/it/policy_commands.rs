@@ -459,7 +459,28 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
     says(&["--policy", "p.yaml", "--", "nope", "--flag"], "add to p.yaml, after a look at it:\n");
     says(&["--allow", "ls", "--", "FOO=1 make"], "`line_env: [FOO]`");
     says(&["--allow", "ls", "--lines", "on", "--", "ls | nope a"], "\"nope\":\n");
-    says(&["--allow", "ls", "--", "bash", "x"], "no rule is suggested: ");
+    // A program that starts others: what it does, and the way on, which works.
+    for (command, does) in [
+        ("python3 -c x", "runs any code that a call gives it, so allowing it allows everything"),
+        ("node -e x", "runs any code that a call gives it, so allowing it allows everything"),
+        ("awk x", "runs any code that a call gives it, so allowing it allows everything"),
+        ("xargs echo", "can start other programs by its own options, so allowing it allows them too"),
+        ("find . -exec ls {} +", "starts the programs that it is told to, and `-exec` does not limit it"),
+    ] {
+        let name = command.split(' ').next().unwrap();
+        let (status, text) = run(&place, &["check", "--policy", "p.yaml", "--", command]);
+        let how = format!("to allow   no rule is suggested: `{name}` {does}");
+        assert!(text.contains("`one_of`") && text.contains(&format!("`{name}: any`")), "{command}: {text}");
+        assert!(status == 1 && text.contains(&how), "{command}: {text}");
+        place.write("any.yaml", &format!("commands:\n  {name}: any\n"));
+        let (status, text) = run(&place, &["check", "--policy", "any.yaml", "--", command]);
+        assert!(status == 0 || text.contains("may run, but no such program"), "{command}: {text}");
+        let words: Vec<String> = command.split(' ').skip(1).map(|word| format!("{{one_of: [\"{word}\"]}}")).collect();
+        let listed = format!("commands:\n  {name}:\n    syntax: operands\n    operands: [{}]\n", words.join(", "));
+        place.write("any.yaml", &listed);
+        let (status, text) = run(&place, &["check", "--policy", "any.yaml", "--", command]);
+        assert!(status == 0 || text.contains("may run, but no such program"), "{command}: {text}");
+    }
     // A rule without arguments, and one that adds to a rule of the file, are printed as they load.
     says(&["--policy", "p.yaml", "--", "scripts/create-deb.sh"], "               \"scripts/create-deb.sh\": {}\n");
     place.write("npm.yaml", "commands:\n  npm:\n    subcommands:\n      run: {operands: [{one_of: [test]}]}\n");
@@ -467,6 +488,10 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
         &["--policy", "npm.yaml", "--", "npm pack --dry-run"],
         "               \"npm\":\n                 subcommands:\n                   \"pack\":\n",
     );
+    // What the rule adds itself.
+    let ruff = ["--profile", "python-tools", "--", "ruff check src --no-fix"];
+    says(&ruff, "`ruff check` does not take `--no-fix`; its rule adds it to each call, so leave it out");
+    says(&ruff, "to allow   leave out `--no-fix`: the rule for `ruff` adds it to each call\n");
     // What is not installed is not found afterwards, either.
     let missing = "install `nope`, which was not found in the directories of PATH, and add to p.yaml, after a look";
     says(&["--policy", "p.yaml", "--", "nope"], missing);

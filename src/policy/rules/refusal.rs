@@ -32,7 +32,12 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], shown: &[Strin
         Mismatch::UnknownOption(None) => {
             // The operator's hint is better.
             let has_hint = hint_of(way.iter().copied(), word).is_some();
-            let instead = if has_hint { String::new() } else { instead_of(name_of(word), failure, &way) };
+            let is_inserted = way.iter().any(|level| level.insert.iter().any(|inserted| inserted == word));
+            let instead = match (is_inserted, has_hint) {
+                (true, _) => "; its rule adds it to each call, so leave it out".to_owned(),
+                (false, true) => String::new(),
+                (false, false) => instead_of(name_of(word), failure, &way),
+            };
             format!("{title} does not take {}{instead}", quoted(name_of(shown)))
         }
         // The letter may be the first one of a secret.

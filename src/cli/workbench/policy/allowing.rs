@@ -10,7 +10,7 @@ use super::change::{Change, Settings};
 use super::rule_yaml::{Printed, quoted};
 use super::suggest::{ADDED, is_assignment, narrowest, of_profiles, outside, runs_anything};
 use crate::config::Config;
-use crate::policy::rules::{Effect, ListEntry, PolicySource, Rules, describes, flow, profile_names};
+use crate::policy::rules::{Effect, Level, ListEntry, PolicySource, Rules, describes, flow, profile_names};
 use crate::policy::{CommandLineError, Explanation, Lines, is_path};
 use crate::server::Suggests;
 
@@ -127,6 +127,12 @@ fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
         );
         return vec![Way::Other(how)];
     }
+    let added = added_by_rule(refused, rules);
+    let without: Vec<String> = refused.words.iter().filter(|word| !added.contains(word)).cloned().collect();
+    if rules.get(name).filter(|_| !added.is_empty()).is_some_and(|rule| describes(rule, &without)) {
+        let added = added.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        return vec![Way::Other(format!("leave out {added}: the rule for `{name}` adds it to each call"))];
+    }
     let needs_rule = refused.lacks_rule() || refused.lacks_input();
     let mut ways = if needs_rule { for_words(name, refused, rules, settings) } else { Vec::new() };
     if !refused.variables.is_empty() {
@@ -151,6 +157,15 @@ fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
         ways = ways.into_iter().map(|way| way.after(&missing)).collect();
     }
     ways
+}
+
+/// The words of a call that its rule inserts itself.
+fn added_by_rule<'w>(refused: &'w Explanation, rules: &Rules) -> Vec<&'w String> {
+    let Some((name, words)) = refused.words.split_first() else { return Vec::new() };
+    let levels = rules.get(name).map(|rule| rule.level.levels()).unwrap_or_default();
+    let is_called = |level: &&Level| level.path.iter().skip(1).all(|part| words.contains(part));
+    let inserted: Vec<&String> = levels.into_iter().filter(is_called).flat_map(|level| &level.insert).collect();
+    words.iter().filter(|word| inserted.contains(word)).collect()
 }
 
 /// The ways to allow the words, and what they are given to read.

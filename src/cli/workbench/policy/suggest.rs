@@ -239,7 +239,8 @@ pub(super) fn narrowest(
 /// rule, unless it runs code.
 pub(super) fn runs_anything(name: &str, known: &Rules) -> Option<String> {
     let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none())?;
-    Some(format!("`{name}` {}", reach.meaning()))
+    let any = "as its rule for that, or list its words with `one_of`";
+    Some(format!("`{name}` {}; write `{name}: any` {any}", reach.meaning()))
 }
 
 /// Why no rule is suggested for a call that names a path outside.
