@@ -72,7 +72,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, loopback: &Re
     text
 }
 
-/// What the rules say for the network of the project's tests.
+/// The words of the rules for the network of the project's tests.
 const NETWORK: &str = "network: TESTS";
 
 fn one_line(text: &str) -> String {

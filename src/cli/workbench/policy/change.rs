@@ -1,4 +1,4 @@
-//! What an operator could change in the settings, tried out: the settings with the change are loaded, and decide on the command.
+//! A change that an operator could make in the settings, tried out: the settings with the change are loaded, and decide on the command.
 //!
 //! It reads the policy files again, and writes nothing.
 

@@ -1,4 +1,4 @@
-//! What is advised is followed word by word, as a person would: the settings load then, and allow the command.
+//! Advice is followed word by word, as a person would: the settings load then, and allow the command.
 
 use std::fs;
 
