@@ -463,7 +463,7 @@ fn a_decision_that_hangs_is_answered_in_time_and_gives_back_its_place() {
     impl Observer for Hangs {
         fn decided(&self, decided: &Decided<'_>) {
             while decided.explanation.words.contains(&"hang".to_owned()) && !self.0.load(Ordering::SeqCst) {
-                thread::park_timeout(Duration::from_millis(5));
+                thread::park_timeout(Duration::from_millis(50));
             }
         }
     }
