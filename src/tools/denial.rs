@@ -18,6 +18,8 @@ const LONGEST: usize = 256;
 const AROUND: usize = 3;
 /// How many bytes at the end of the output are searched: a program that fails prints its error last.
 const LOOKED_AT: usize = 16 * 1024;
+/// The file that `allowexec init` writes.
+const CONFIGURATION: &str = "allowexec.yaml";
 /// The directory of shared memory, which programs use without naming it.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -53,6 +55,10 @@ trait Surroundings {
     fn grants(&self, path: &Path, access: Access) -> bool;
     /// Looks at the file there.
     fn look(&self, path: &Path) -> Found;
+    /// Whether the configuration of a project lies in this directory or above, so that commands may not write there.
+    fn holds_settings(&self, directory: &Path) -> bool {
+        directory.ancestors().any(|directory| self.look(&directory.join(CONFIGURATION)) == Found::Data)
+    }
 }
 
 impl Surroundings for ConfinedBy {
@@ -130,7 +136,10 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
     let unnamed = denials.iter().find(|denial| denial.path.is_none())?;
     Some(match (unnamed.is_write, surroundings.writes_nothing()) {
         (true, true) => sentence(OF_RULE),
-        (true, false) => sentence("`--write` of the path that is needed"),
+        (true, false) if unnamed.is_replacement => {
+            sentence(&format!("`--write` of the directory that holds it, or {SETTINGS_ELSEWHERE}"))
+        }
+        (true, false) => sentence("`--write` of the path that is needed, once it exists, or of its directory"),
         (false, _) => sentence("`--read`, `--write` or `--exec` of the path that is needed"),
     })
 }
@@ -142,6 +151,8 @@ struct Denial<'a> {
     /// Whether the error's own line names it.
     is_own: bool,
     is_write: bool,
+    /// Whether a file was to be removed, renamed or replaced, which is a write to its directory.
+    is_replacement: bool,
     is_execution: bool,
     is_of_network: bool,
 }
@@ -179,21 +190,24 @@ impl<'a> Denial<'a> {
             code.iter().any(|line| line.is_frame_in("subprocess.py")) || said::is_execution(before, behind);
         let about = |other: &&Line<'_>| path.is_some_and(|path| other.0.contains(path));
         let without = |line: &Line<'_>| path.map_or_else(|| line.0.to_owned(), |path| line.0.replace(path, ""));
-        let says_write = |line: &Line<'_>| said::is_write(&without(line));
         let calls = lines.get(place.saturating_sub(AROUND)..(place + 1 + AROUND).min(lines.len())).unwrap_or_default();
         let calls = || calls.iter().filter(|line| line.0.contains("syscall"));
+        let says = |is: fn(&str) -> bool| {
+            is(before)
+                || lines.iter().filter(about).any(|line| is(&without(line)))
+                || calls().any(|line| is(&without(line)))
+                || path.is_none() && is(&without(&line))
+        };
         let is_called = |name: &str| calls().any(|line| line.0.contains(name));
         Self {
             path,
             is_own: own.is_some(),
-            is_write: said::is_write(before)
+            is_write: says(said::is_write)
                 || (said::is_opened(before, behind) || is_called("open")) && lies_there == Some(Found::Nothing)
                 || is_execution && matches!(lies_there, Some(Found::Data | Found::Nothing))
-                || lines.iter().filter(about).any(says_write)
-                || calls().any(says_write)
-                || path.is_none() && says_write(&line)
                 || path.is_some_and(|path| path.starts_with(SHARED_MEMORY))
                 || code.iter().any(Line::opens_to_write),
+            is_replacement: says(said::is_replacement),
             is_execution,
             is_of_network: said::is_of_network(&without_file(line))
                 || line.path().is_none()
@@ -215,7 +229,13 @@ impl<'a> Denial<'a> {
 
     fn is_granted(&self, surroundings: &impl Surroundings) -> bool {
         let may = !(self.is_write && surroundings.writes_nothing());
-        may && self.path.is_some_and(|path| surroundings.grants(Path::new(path), self.access()))
+        may && self.place().is_some_and(|path| surroundings.grants(Path::new(path), self.access()))
+    }
+
+    /// The path that has to be granted.
+    fn place(&self) -> Option<&'a str> {
+        let directory = self.path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
+        if self.is_replacement { directory.filter(|directory| !directory.is_empty()) } else { self.path }
     }
 
     fn hint(&self, surroundings: &impl Surroundings) -> String {
@@ -236,10 +256,25 @@ impl<'a> Denial<'a> {
         };
         // Git makes its files anew, beside a lock that is gone again.
         let of_git = path.find(GIT).filter(|_| self.is_write).and_then(|at| path.get(..at + GIT.len() - 1));
-        let path = if path.starts_with(SHARED_MEMORY) { SHARED_MEMORY } else { of_git.unwrap_or(path) };
+        let known = if path.starts_with(SHARED_MEMORY) { Some(SHARED_MEMORY) } else { of_git };
+        let place = known.or(self.place()).unwrap_or(path);
         // A path that was cut would not be a valid grant.
-        let path = if path.len() > LONGEST { "PATH" } else { path };
-        sentence(&format!("`--{flag} {path}`"))
+        let shown = |path| if str::len(path) > LONGEST { "PATH" } else { path };
+        let grant = format!("`--{flag} {}`", shown(place));
+        let exists = |path: &&Path| surroundings.look(path) != Found::Nothing;
+        let directory = Path::new(place).ancestors().find(exists).and_then(Path::to_str).unwrap_or("/");
+        let is_missing = directory != place && self.is_write;
+        let elsewhere = if self.is_write && surroundings.holds_settings(Path::new(directory)) {
+            SETTINGS_ELSEWHERE.to_owned()
+        } else {
+            format!("`--write {}`", shown(directory))
+        };
+        sentence(&match (known, is_missing) {
+            // What does not exist when the server starts is not granted.
+            (None, true) => format!("{grant} once it exists (`mkdir -p`, or an empty file), or {elsewhere}"),
+            (None, false) if elsewhere == SETTINGS_ELSEWHERE && self.is_replacement => elsewhere,
+            (_, _) => grant,
+        })
     }
 }
 
@@ -271,6 +306,9 @@ fn of_network(network: NetworkGrant, listens: bool) -> &'static str {
         NetworkGrant::OfRule { has_ports: true } => "its port, or `network: full`, to the `sandbox` of its rule",
     }
 }
+
+/// The settings of a project whose top directory commands can't write, since they lie there.
+const SETTINGS_ELSEWHERE: &str = "settings outside of the project (`allowexec init --to DIR`)";
 
 /// In the paths of its files.
 const GIT: &str = "/.git/";

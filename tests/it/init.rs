@@ -463,6 +463,36 @@ fn tests_start_servers_where_the_system_gives_a_call_a_network_of_its_own() {
 }
 
 #[test]
+fn a_hint_for_what_is_missing_or_replaced_leads_to_what_works() {
+    let makefile = "new:\n\tmkdir $(CURDIR)/made\nreplace:\n\trm $(CURDIR)/README\n";
+    let place = tempfile::tempdir().unwrap();
+    // Without the quotes that make's shell would read.
+    let root = dunce::canonicalize(place.path()).unwrap().join("plain");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("Makefile"), makefile).unwrap();
+    fs::write(root.join("README"), "x").unwrap();
+    written(&root);
+    if !has("make") {
+        return;
+    }
+    let elsewhere = "settings outside of the project (`allowexec init --to DIR`)";
+    let file = root.join("allowexec.yaml");
+    let (exit, result) = call(&file, "make new 2>&1 | tail -5");
+    assert!(exit == Some(0) && result.contains("once it exists (`mkdir -p`, or an empty file), or "), "{result}");
+    assert!(result.contains(elsewhere), "{result}");
+    let (exit, result) = call(&file, "make replace");
+    assert!(exit == Some(2) && result.contains(&format!("ask the operator to add {elsewhere}")), "{result}");
+    // Both work.
+    let output = allowexec(&root, &["init", "--to", "../settings"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = root.parent().unwrap().join("settings/allowexec.yaml");
+    for command in ["make new", "make replace"] {
+        let (exit, result) = call(&file, command);
+        assert_eq!(exit, Some(0), "{command}: {result}");
+    }
+}
+
+#[test]
 fn the_caches_that_are_made_are_left_out_by_git_and_by_backups() {
     let files = [
         ("pyproject.toml", ""),

@@ -110,7 +110,11 @@ impl<'a> Line<'a> {
         let line = without_shell(self.0);
         let is_path = |word: &&str| {
             let mut parts = word.split('/').skip(1);
-            word.starts_with('/') && parts.next().is_some_and(|first| !first.is_empty()) && !is_place(word)
+            // A masked secret is no part of a path.
+            word.starts_with('/')
+                && !word.contains("***")
+                && parts.next().is_some_and(|first| !first.is_empty())
+                && !is_place(word)
         };
         let mut quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
             let inner = line.get(place + quote.len()..)?;
@@ -183,6 +187,12 @@ pub(super) fn is_write(line: &str) -> bool {
     ]
     .iter()
     .any(|words| line.contains(words))
+}
+
+/// Whether a file was to be removed, renamed or replaced.
+pub(super) fn is_replacement(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["unlink", "remove", "rename", "delete", "cannot move"].iter().any(|words| line.contains(words))
 }
 
 /// Whether a program could not be started: shells print only the path, and other programs mention executing or spawning.

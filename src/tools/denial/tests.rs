@@ -33,6 +33,8 @@ impl Surroundings for Fake {
             Found::NoPath
         } else if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("new")) {
             Found::Nothing
+        } else if path.ends_with("allowexec.yaml") {
+            if path.starts_with("/srv/settled") { Found::Data } else { Found::Nothing }
         } else if path.extension().is_some_and(|end| end == "txt" || end == "conf") {
             Found::Data
         } else {
@@ -46,6 +48,7 @@ fn check(fake: Fake, output: &str, grant: Option<&str>) {
 }
 
 const ANY: &str = "`--read`, `--write` or `--exec` of the path that is needed";
+const WRITE: &str = "`--write` of the path that is needed, once it exists, or of its directory";
 const NETWORK: &str = "`--network full`";
 const LISTENING: &str = "`--network loopback`, or `--network full` for other machines";
 
@@ -53,19 +56,54 @@ const LISTENING: &str = "`--network loopback`, or `--network full` for other mac
 const FAILURES: &[(&str, Option<&str>)] = &[
     (r#"cat: /srv/data.csv: Permission denied"#, Some("`--read /srv/data.csv`")),
     (r#"ls: cannot open directory '/srv/my data': Permission denied"#, Some("`--read /srv/my data`")),
-    (r#"touch: cannot touch '/etc/new': Permission denied"#, Some("`--write /etc/new`")),
+    (
+        r#"touch: cannot touch '/etc/new': Permission denied"#,
+        Some("`--write /etc/new` once it exists (`mkdir -p`, or an empty file), or `--write /etc`"),
+    ),
+    (
+        r#"mkdir: cannot create directory '/srv/x/new/new2': Permission denied"#,
+        Some("`--write /srv/x/new/new2` once it exists (`mkdir -p`, or an empty file), or `--write /srv/x`"),
+    ),
+    (
+        r#"mkdir: cannot create directory '/srv/settled/new': Permission denied"#,
+        Some(
+            "`--write /srv/settled/new` once it exists (`mkdir -p`, or an empty file), or settings outside of the project (`allowexec init --to DIR`)",
+        ),
+    ),
+    (
+        r#"error: unable to unlink old 'README.md': Permission denied"#,
+        Some(
+            "`--write` of the directory that holds it, or settings outside of the project (`allowexec init --to DIR`)",
+        ),
+    ),
+    (r#"error: unable to unlink old '/srv/a/README.md': Permission denied"#, Some("`--write /srv/a`")),
+    (
+        r#"rm: cannot remove '/srv/settled/README.md': Permission denied"#,
+        Some("settings outside of the project (`allowexec init --to DIR`)"),
+    ),
+    (r#"Error: EACCES: permission denied, open '/root/.npm/_cacache/tmp/***'"#, Some(ANY)),
+    (
+        r#"npm error code EACCES
+npm error syscall open
+npm error path /root/.npm/_cacache/tmp/***
+npm error errno EACCES"#,
+        Some(ANY),
+    ),
     (r#"fatal: Unable to create '/srv/p/.git/index.lock': Permission denied"#, Some("`--write /srv/p/.git`")),
-    (r#"touch: cannot touch 'x': Permission denied"#, Some("`--write` of the path that is needed")),
-    (r#"cp: cannot create regular file '/srv/new': Permission denied"#, Some("`--write /srv/new`")),
-    (r#"mv: cannot move 'a.py' to '/srv/b.txt': Permission denied"#, Some("`--write /srv/b.txt`")),
+    (r#"touch: cannot touch 'x': Permission denied"#, Some(WRITE)),
+    (
+        r#"cp: cannot create regular file '/srv/new': Permission denied"#,
+        Some("`--write /srv/new` once it exists (`mkdir -p`, or an empty file), or `--write /srv`"),
+    ),
+    (r#"mv: cannot move 'a.py' to '/srv/b.txt': Permission denied"#, Some("`--write /srv`")),
     (r#"mkdir: cannot create directory ‘/srv/x’: Permission denied"#, Some("`--write /srv/x`")),
     (
         r#"tar: /srv/new.tar: Cannot open: Permission denied
 tar: Error is not recoverable: exiting now"#,
-        Some("`--write /srv/new.tar`"),
+        Some("`--write /srv/new.tar` once it exists (`mkdir -p`, or an empty file), or `--write /srv`"),
     ),
     (r#"sh: 1: cannot create /etc/x: Permission denied"#, Some("`--write /etc/x`")),
-    (r#"/bin/sh: 1: cannot create x: Permission denied"#, Some("`--write` of the path that is needed")),
+    (r#"/bin/sh: 1: cannot create x: Permission denied"#, Some(WRITE)),
     (r#"sh: 1: /usr/bin/gcc: Permission denied"#, Some("`--exec /usr/bin/gcc`")),
     (r#"bash: line 1: /opt/tool: Operation not permitted"#, Some("`--exec /opt/tool`")),
     (r#"/bin/bash: line 1: /opt/tool: Permission denied"#, Some("`--exec /opt/tool`")),
@@ -80,7 +118,10 @@ bash: line 1: /dev/tcp/127.0.0.1/9: Permission denied"#,
 compilation terminated."#,
         Some("`--exec /usr/lib/gcc/x86_64-linux-gnu/12/cc1`"),
     ),
-    (r#"cannot open /etc/new: Permission denied at -e line 1."#, Some("`--write /etc/new`")),
+    (
+        r#"cannot open /etc/new: Permission denied at -e line 1."#,
+        Some("`--write /etc/new` once it exists (`mkdir -p`, or an empty file), or `--write /etc`"),
+    ),
     (r#"curl: (6) Could not resolve host: example.com"#, Some(NETWORK)),
     (r#"curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server"#, Some(NETWORK)),
     (
@@ -119,7 +160,9 @@ npm error path /root/.npm/_cacache/new
 npm error errno EACCES
 npm error
 npm error Your cache folder contains root-owned files"#,
-        Some("`--write /root/.npm/_cacache/new`"),
+        Some(
+            "`--write /root/.npm/_cacache/new` once it exists (`mkdir -p`, or an empty file), or `--write /root/.npm/_cacache`",
+        ),
     ),
     (r#"npm error code EPERM"#, Some(ANY)),
     (
@@ -143,7 +186,7 @@ Error: EACCES: permission denied, open '/etc/new'
   syscall: 'open',
   path: '/etc/new'
 }"#,
-        Some("`--write /etc/new`"),
+        Some("`--write /etc/new` once it exists (`mkdir -p`, or an empty file), or `--write /etc`"),
     ),
     (
         r#"<ref *1> Error: spawnSync /opt/tool EACCES
@@ -257,7 +300,7 @@ E       PermissionError: [Errno 13] Permission denied
     ),
     (
         r#"/usr/lib/ruby/3.1.0/fileutils.rb:243:in `mkdir': Permission denied @ dir_s_mkdir - /srv/new (Errno::EACCES)"#,
-        Some("`--write /srv/new`"),
+        Some("`--write /srv/new` once it exists (`mkdir -p`, or an empty file), or `--write /srv`"),
     ),
     (
         r#"error: could not read `/root/.cargo/config.toml`
@@ -276,7 +319,12 @@ Caused by:
   Permission denied (os error 13)"#,
         Some("`--write /srv/p/Cargo.lock`"),
     ),
-    (r#"open /root/.config/go/telemetry/new: permission denied"#, Some("`--write /root/.config/go/telemetry/new`")),
+    (
+        r#"open /root/.config/go/telemetry/new: permission denied"#,
+        Some(
+            "`--write /root/.config/go/telemetry/new` once it exists (`mkdir -p`, or an empty file), or `--write /root/.config/go/telemetry`",
+        ),
+    ),
     (r#"listen tcp 127.0.0.1:8080: socket: operation not permitted"#, Some(LISTENING)),
     (r#"cat: socket.txt: Permission denied"#, Some(ANY)),
     (r#"socket: Operation not permitted"#, Some(NETWORK)),
