@@ -98,6 +98,10 @@ const LANGUAGES: [Language; 7] = [
     },
 ];
 
+/// How many words of a call are looked at, and how many characters of a call or of the value of a variable.
+const MOST_WORDS: usize = 200;
+const LONGEST_CALL: usize = 2000;
+
 /// Words that stand before the name of a variable.
 const DECLARE: &str = "my our local const let var";
 
@@ -106,11 +110,12 @@ pub(super) fn program(script: &str, interpreter: &str, known: &Lookup<'_>) -> Op
     let language = LANGUAGES.iter().find(|language| is_in(language.names, stem(interpreter)))?;
     let text = code(script, language).replace(language.itself, &format!("'{interpreter}'"));
     let variables = variables(&text, language);
+    let names_module = identifiers(&text).any(|(_, module)| is_in(language.modules, module));
     for (at, name) in identifiers(&text) {
         let does = |calls| is_in(calls, name);
         let is_call = does(language.starts) || does(language.shell) || does(language.code);
         let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + name.len()..).unwrap_or_default());
-        if !is_call || !is_of_module(before, name, &text, language) {
+        if !is_call || !is_of_module(before, name, names_module, language) {
             continue;
         }
         let call = extent(after);
@@ -153,22 +158,23 @@ fn code(script: &str, language: &Language) -> String {
 }
 
 /// Whether a call belongs to one of the language's modules, or stands alone where the script names one: `run(` may be anything.
-fn is_of_module(before: &str, name: &str, text: &str, language: &Language) -> bool {
+fn is_of_module(before: &str, name: &str, names_module: bool, language: &Language) -> bool {
     let is_of = |module: &str| is_in(language.modules, module);
     if let Some(owner) = before.strip_suffix('.').or_else(|| before.strip_suffix("::")) {
         let owner = owner.trim_end_matches(")").trim_end_matches(['\'', '"']);
+        let is_apart = |char: char| !char.is_ascii_alphanumeric() && char != '_';
+        let owner = owner.rsplit(is_apart).next().unwrap_or_default();
         return identifiers(owner).last().is_some_and(|(at, module)| is_of(module) && at + module.len() == owner.len());
     }
     let is_defined = before.ends_with("def ") || before.ends_with("function ");
     let needs_module =
         ["run", "call", "spawn"].contains(&name) || name == "exec" && language.modules.contains("child_process");
-    !is_defined
-        && !before.ends_with(['\'', '"', '$', '@'])
-        && (!needs_module || identifiers(text).any(|(_, module)| is_of(module)))
+    !is_defined && !before.ends_with(['\'', '"', '$', '@']) && (!needs_module || names_module)
 }
 
 /// The words of a call, up to its closing parenthesis, or to the end of its line or statement if it has none.
 fn extent(after: &str) -> &str {
+    let after = beginning(after);
     let has_parenthesis = after.starts_with('(');
     let mut depth = 0_usize;
     for (at, char) in after.char_indices() {
@@ -187,6 +193,12 @@ fn extent(after: &str) -> &str {
     after
 }
 
+/// As much of a text as is looked at.
+fn beginning(text: &str) -> &str {
+    let end = text.char_indices().nth(LONGEST_CALL).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default()
+}
+
 /// The texts of the variables that are made from the arguments.
 fn variables<'t>(text: &'t str, language: &Language) -> HashMap<&'t str, &'t str> {
     let mut variables = HashMap::new();
@@ -202,7 +214,7 @@ fn variables<'t>(text: &'t str, language: &Language) -> HashMap<&'t str, &'t str
             && identifiers(value).any(is_given_some)
         {
             let names = identifiers(names).map(|(_, name)| name);
-            variables.extend(names.filter(|name| !is_in(DECLARE, name)).map(|name| (name, value)));
+            variables.extend(names.filter(|name| !is_in(DECLARE, name)).map(|name| (name, beginning(value))));
         }
     }
     variables
@@ -212,7 +224,7 @@ fn variables<'t>(text: &'t str, language: &Language) -> HashMap<&'t str, &'t str
 fn words(call: &str, language: &Language, variables: &HashMap<&str, &str>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut rest = call;
-    while let Some(first) = rest.chars().next() {
+    while let Some(first) = rest.chars().next().filter(|_| words.len() < MOST_WORDS) {
         let (length, word) = if ['\'', '"', '`'].contains(&first) {
             let text = rest.get(1..).unwrap_or_default();
             let text = text.get(..text.find(first).unwrap_or(text.len())).unwrap_or_default();

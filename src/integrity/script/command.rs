@@ -118,7 +118,7 @@ fn of_interpreter(name: String, words: &[String], is_fed: bool, known: &Lookup<'
             rest.next();
         } else if word == "-m" && is_in("python pypy", stem) {
             return rest.next().is_some_and(|module| is_in(RUN_CODE, module)).then_some(name);
-        } else if if takes_script { is_script(word) } else { word == "--" } {
+        } else if takes_script && is_script(word) || !takes_script && word == "--" {
             return None;
         }
     }

@@ -9,6 +9,10 @@ use super::{ARGUMENTS, Lookup, MADE, UNKNOWN, command, is_in};
 /// How deeply substitutions are followed into each other.
 const DEEPEST: usize = 20;
 
+/// How many words of a command are looked at, and how long a value may be that is followed. No script that people write needs more.
+const MOST_WORDS: usize = 200;
+const LONGEST_VALUE: usize = 256;
+
 /// Words in front of a command that are not part of it.
 const KEYWORDS: &str = "if then elif else while until do ! { } export local readonly declare typeset";
 
@@ -31,7 +35,7 @@ impl Command {
     fn itself(&self) -> &[String] {
         let is_before = |word: &String| is_in(KEYWORDS, word) || assignment(word).is_some();
         let at = self.words.iter().position(|word| !is_before(word)).unwrap_or(self.words.len());
-        self.words.get(at..).unwrap_or_default()
+        self.words.get(at..self.words.len().min(at + MOST_WORDS)).unwrap_or_default()
     }
 
     fn holds_arguments(&self) -> bool {
@@ -79,7 +83,7 @@ fn assign(commands: &[Command], known: &Lookup<'_>, variables: &mut Variables) {
     let mut note = |name: &str, value: String| {
         let values = variables.entry(name.to_owned()).or_default();
         let at = if is_telling(&value) { 0 } else { values.len() };
-        if !values.contains(&value) {
+        if value.len() <= LONGEST_VALUE && values.len() < MOST_WORDS && !values.contains(&value) {
             values.insert(at, value);
         }
     };

@@ -334,6 +334,19 @@ fn no_script_is_too_odd() {
             let _ = program(&format!("{first}\n{text}\n{text}"));
         }
     }
+    for (many, first) in [
+        ("exec ", "#!/bin/sh"),
+        ("env ", "#!/bin/sh"),
+        ("a=$a$a$a; b=$a$b$a; ", "#!/bin/sh"),
+        ("run(", "#!/usr/bin/python3"),
+        ("x.run(sys.argv, x) ", "#!/usr/bin/python3"),
+        ("argv = argv; exec(argv)\n", "#!/usr/bin/node"),
+        ("`$ARGV` ", "#!/usr/bin/perl"),
+    ] {
+        let _ = program(&format!("{first}\n{}", many.repeat(200_000 / many.len())));
+    }
+    let long = "x".repeat(100_000);
+    let _ = program(&format!("#!/bin/sh\na={long}; b={}; c={}", "$a".repeat(30_000), "$b".repeat(30_000)));
     let deep = "$(".repeat(10_000) + "x" + &")".repeat(10_000);
     let _ = program(&format!("#!/bin/sh\necho {deep}"));
     let _ = program(&format!("#!/usr/bin/python3\n{}", "(".repeat(100_000)));
