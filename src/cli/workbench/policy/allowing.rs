@@ -259,7 +259,7 @@ fn rule(
 ) -> Result<Way, String> {
     let words = refused.words.as_slice();
     let known = of_profiles();
-    if let Some(why) = outside(words).or_else(|| runs_anything(name, &known)) {
+    if let Some(why) = outside(words).or_else(|| runs_anything(name, &known, rules)) {
         return Err(why);
     }
     let described = rules.get(name);

@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 use super::seen::{Seen, SeenOptions, subcommands};
 use crate::policy::rules::{Arguments, CommandRule, Level, PolicySource, Syntax, Takes, ValuePlace, ValueType};
 
-/// Programs that change each file that they name.
-const WRITERS: [&str; 8] = ["chmod", "mkdir", "rm", "rmdir", "shred", "tee", "touch", "truncate"];
+/// Programs that write what they name, or some of it.
+const WRITERS: [&str; 18] = [
+    "chmod", "cp", "dd", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "shred", "split", "tee",
+    "touch", "truncate", "unzip", "zip",
+];
 /// The most words that are listed as `one_of`.
 const MOST_WORDS: usize = 12;
 
@@ -61,7 +64,9 @@ pub(super) fn command(
         }
     }
     level(seen, known.map(|rule| &rule.level), printed, 4, &mut text);
-    if WRITERS.contains(&name) {
+    if extended.is_some_and(|rule| rule.sandbox.writes_nothing()) {
+        text = text.replace("path: write", "path: read");
+    } else if WRITERS.contains(&name) {
         text = text.replace("path: read", "path: write").replace("  # review: read or write?", "");
     }
     text.push_str("    examples:\n      allow:\n");
@@ -146,6 +151,10 @@ fn options(seen: &SeenOptions, indent: usize, text: &mut String) {
         text.push_str(&format!("{pad}options:\n"));
         for (spelling, (values, place)) in seen {
             let mut kind = if values.is_empty() { ("flag".to_owned(), "") } else { type_of(values) };
+            // A file that an option names is often written. Nothing is written to the top directory itself.
+            if !values.contains(".") {
+                kind.0 = kind.0.replace("{path: read", "{path: write");
+            }
             match place {
                 Some(_) if values.is_empty() => {}
                 Some(ValuePlace::Optional) => kind.0 = with(&kind.0, "optional: true"),

@@ -1,7 +1,7 @@
 //! `allowexec policy suggest`: the narrowest rules for the calls that recorded sessions were refused.
 //!
-//! Options get the spellings that were seen, numbers their range, words a list of them, paths `path: read`. What a call does not
-//! show is marked for review. Nothing is suggested for programs that run any code, or for calls that name files outside of the
+//! Options get the spellings that were seen, numbers their range, words a list of them, paths `path: read`, or `path: write` as the value
+//! of an option. What a call does not show is marked for review. Nothing is suggested for programs that run any code, or for calls that name files outside of the
 //! project. Each suggestion is loaded before it is printed, with its calls as examples.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,7 +194,7 @@ pub(super) fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTr
             Rules::load(&[policy], &[], &[]).map(|_| ()).map_err(|error| error.problem.to_string())
         };
         // A command of a profile in use is described by that one, which may extend another.
-        let found = match (runs_anything(name, known), profile_of(in_use, name)) {
+        let found = match (runs_anything(name, known, in_use), profile_of(in_use, name)) {
             (Some(why), _) => Err(why),
             (None, Some(_)) => narrowest(name, &calls, in_use.get(name), &ADDED, loads),
             (None, None) => narrowest(name, &calls, known.get(name), &[Printed::All], loads),
@@ -237,10 +237,15 @@ pub(super) fn narrowest(
 
 /// Why no rule is suggested for a program: a person must decide what it may start. One that a profile describes is restricted by that
 /// rule, unless it runs code.
-pub(super) fn runs_anything(name: &str, known: &Rules) -> Option<String> {
+pub(super) fn runs_anything(name: &str, known: &Rules, in_use: &Rules) -> Option<String> {
     let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none())?;
-    let any = "as its rule for that, or list its words with `one_of`";
-    Some(format!("`{name}` {}; write `{name}: any` {any}", reach.meaning()))
+    // A rule that takes anything names no other file, and by the name alone another one would be found.
+    let program = in_use.get(name).and_then(|rule| rule.program.clone());
+    let way = match program {
+        Some(program) => format!("write `{program}: any` as another rule, for calls by that path"),
+        None => format!("write `{name}: any` as its rule for that"),
+    };
+    Some(format!("`{name}` {}; {way}, or list its words with `one_of`", reach.meaning()))
 }
 
 /// Why no rule is suggested for a call that names a path outside.
