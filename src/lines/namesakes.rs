@@ -1,7 +1,7 @@
 //! Builtins of shells whose names are those of programs, where the two understand their words in different ways. A line runs the
 //! program, so such words are refused.
 
-use super::tree::{Command, Line, Simple};
+use super::tree::{Command, Line, Redirection, Simple};
 use super::unreadable::{Reason, Unreadable};
 use super::{Part, Piece, Word};
 
@@ -64,19 +64,19 @@ fn of_simple(simple: &Simple, family: Family) -> Result<(), Unreadable> {
         (Some("printf"), Family::Bash) if has_escape(format_of(&texts), "E?'") || has_escape_by_b(&texts) => {
             Some(("printf", "this escape", "a shell", "write the text out as it is to be"))
         }
-        (Some("test" | "["), _) if texts.iter().any(|text| is_of_shells(text)) || first == "-o" => {
+        (Some("test" | "["), _) if operators(&texts).any(|operator| OF_SHELLS.contains(&operator)) => {
             Some(("test", "this operator", "a shell", "compare by `=`, `!=` or numbers"))
         }
-        (Some("test" | "["), Family::Others) if texts.iter().any(|text| text == "==") => {
+        (Some("test" | "["), Family::Others) if operators(&texts).any(|operator| operator == "==") => {
             Some(("test", "this operator", "sh or dash", "compare by `=`"))
         }
-        (Some(":" | "exit"), Family::Others) if !simple.redirections.is_empty() => {
+        (Some(":" | "exit"), Family::Others) if simple.redirections.iter().any(opens_file) => {
             Some((":` or `exit", "a redirection", "sh or dash", "leave it out, it prints nothing"))
         }
         (Some("pwd"), _) if texts.iter().any(|text| text.starts_with("--")) => {
             Some(("pwd", "this option", "a shell", "write `pwd` alone"))
         }
-        (Some("kill"), _) if matches!(first, "-l" | "-L") || first.starts_with("--") => {
+        (Some("kill"), _) if matches!(first, "-l" | "-L") || first.len() > 2 && first.starts_with("--") => {
             Some(("kill", "this option", "a shell", "name the signal and the processes"))
         }
         _ => None,
@@ -127,9 +127,36 @@ fn has_escape_by_b(texts: &[String]) -> bool {
     format_of(texts).contains("%b") && texts.iter().any(|text| has_escape(text, "E?'"))
 }
 
-/// Whether only shells have this operator of test(1).
-fn is_of_shells(operator: &str) -> bool {
-    matches!(operator, "-v" | "-R" | "-l" | "<" | ">")
+/// The operators of test(1) that only shells have, or that the program has alone.
+const OF_SHELLS: &[&str] = &["-v", "-R", "-o", "-l", "<", ">"];
+
+/// The words of test(1) that are operators by how many words there are, as POSIX has it. Of more than four any may be one.
+fn operators(texts: &[String]) -> impl Iterator<Item = &str> {
+    let words = texts.strip_suffix(&["]".to_owned()]).unwrap_or(texts);
+    let words = match words {
+        [not, rest @ ..] if not == "!" && !rest.is_empty() => rest,
+        all => all,
+    };
+    let (found, is_many) = match words {
+        [operator, _] | [_, operator, _] => (std::slice::from_ref(operator), false),
+        [] | [_] => (&[][..], false),
+        all => (all, true),
+    };
+    // Between others it means "or".
+    found.iter().map(String::as_str).filter(move |word| !is_many || *word != "-o")
+}
+
+/// Whether a redirection opens a file, which may fail.
+fn opens_file(redirection: &Redirection) -> bool {
+    match redirection {
+        Redirection::Read(file) | Redirection::Write { target: file, .. } => {
+            !matches!(file.pieces.as_slice(), [Piece::Literal(path)] if path == "/dev/null")
+        }
+        Redirection::Document(_)
+        | Redirection::HereString(_)
+        | Redirection::StderrToStdout
+        | Redirection::StdoutToStderr => false,
+    }
 }
 
 /// Whether a format has an escape that not all shells know.
