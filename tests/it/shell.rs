@@ -345,7 +345,6 @@ fn what_the_shell_itself_prints_arrives_whole_however_long_it_takes() {
 
 #[test]
 fn a_builtin_that_does_not_end_takes_its_shell_with_it_at_the_deadline() {
-    use std::os::unix::fs::PermissionsExt;
     // Where `times` never ends: there is nothing below the shell that could be ended in its place.
     let dir = tempfile::tempdir().unwrap();
     let shell = dir.path().join("shell");
