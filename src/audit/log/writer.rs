@@ -33,10 +33,10 @@ pub(crate) struct AuditLog {
     lost: u64,
 }
 
-/// How many calls may be decided on before one with a lower number is.
+/// The most calls that may be decided on before one with a lower number is.
 const MOST_OUT_OF_ORDER: u64 = 1 << 14;
 
-/// How many calls have decisions on record. A line has one for each part, and a call that a person is asked about has two.
+/// Counts the calls that have decisions on record. A line has one for each part, and a call that a person is asked about has two.
 #[derive(Default)]
 struct Calls {
     count: u64,

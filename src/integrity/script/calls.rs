@@ -98,7 +98,7 @@ const LANGUAGES: [Language; 7] = [
     },
 ];
 
-/// How many words of a call are looked at, and how many characters of a call or of the value of a variable.
+/// The most words of a call that are looked at, and the most characters of a call or of the value of a variable.
 const MOST_WORDS: usize = 200;
 const LONGEST_CALL: usize = 2000;
 

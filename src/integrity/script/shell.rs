@@ -9,7 +9,7 @@ use super::{ARGUMENTS, Lookup, MADE, UNKNOWN, command, is_in};
 /// How deeply substitutions are followed into each other.
 const DEEPEST: usize = 20;
 
-/// How many words of a command are looked at, and how long a value may be that is followed. No script that people write needs more.
+/// The most words of a command that are looked at, and the longest value that is followed. No script that people write needs more.
 const MOST_WORDS: usize = 200;
 const LONGEST_VALUE: usize = 256;
 

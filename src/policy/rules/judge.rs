@@ -329,7 +329,7 @@ enum Follows {
 /// How many values are looked for in a sentence, and how many characters of each: a sentence repeats no more of a word.
 const MOST_VALUES: usize = 1000;
 const LONGEST_VALUE: usize = 256;
-/// How many quoted texts of a sentence are looked for in the values.
+/// The most quoted texts of a sentence that are looked for in the values.
 const MOST_QUOTED: usize = 16;
 
 /// Removes from a sentence about a call what is hidden of its words.

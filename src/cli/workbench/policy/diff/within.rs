@@ -135,7 +135,7 @@ fn operand(new: &Operand, old: &Operand) -> bool {
         && *is_secret >= old.is_secret
 }
 
-/// Whether what `old` asks for or denies, `new` decides at least as strictly.
+/// Whether `new` decides at least as strictly about all that `old` asks for or denies.
 fn restricted(new: &[Restriction], old: &[Restriction]) -> bool {
     old.iter().all(|own| {
         let Restriction { effect, value: own, reason: _, origin: _ } = own;
