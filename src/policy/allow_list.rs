@@ -21,6 +21,8 @@ pub(super) const OF_PROJECT: &str = "programs under the project directory by pat
 pub struct AllowList {
     /// The entries, and after them the commands that only rules describe.
     names: Vec<String>,
+    /// The commands of which rules say nothing but `deny`. Nobody is told to call them, and no sandbox executes their programs.
+    denied: Vec<String>,
     any: bool,
     /// Whether programs of the project may run too. The list does not know which directory that is.
     has_project: bool,
@@ -81,7 +83,10 @@ impl AllowList {
         };
         self.names.retain(|entry| !is_rule(entry));
         let known: HashSet<String> = self.names.iter().cloned().collect();
-        self.names.extend(rules.names().filter(|name| !known.contains(*name)).map(str::to_owned));
+        let others = rules.names().filter(|name| !known.contains(*name)).map(str::to_owned);
+        let (denied, names): (Vec<String>, Vec<String>) = others.partition(|name| rules.only_denies(name));
+        self.names.extend(names);
+        self.denied = denied;
         // What the operator wrote for this project says more than a shipped profile.
         self.names.sort_by_key(|name| rules.profile_of(name).is_some());
         Self { rules, ..self }
@@ -117,8 +122,9 @@ impl AllowList {
         if word.is_empty() {
             return None;
         }
-        let exact = self.names.iter().find(|name| *name == word);
-        let folded = || self.names.iter().find(|name| windows_name::means(word, name));
+        let names = || self.names.iter().chain(&self.denied);
+        let exact = names().find(|name| *name == word);
+        let folded = || names().find(|name| windows_name::means(word, name));
         match exact.or_else(|| if cfg!(windows) { folded() } else { None }) {
             Some(name) if self.rules.describes(name) => self.rules.get(name).cloned().map(Rule::Described),
             Some(name) => Some(Rule::Entry(name.clone())),
@@ -129,7 +135,8 @@ impl AllowList {
         }
     }
 
-    /// The commands besides `*`: the entries in the operator's order, and after them those that a policy describes.
+    /// The commands besides `*`: the entries in the operator's order, and after them those that a policy describes. Those that it only
+    /// denies are not among them.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -159,6 +166,7 @@ impl AllowList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::rules::PolicyText;
 
     fn list(entries: &[&str]) -> AllowList {
         AllowList::new(entries.iter().map(|&entry| entry.to_owned()))
@@ -193,6 +201,16 @@ mod tests {
         for word in ["LS", "ls.exe"] {
             assert_eq!(allow.find(word), folded, "{word:?}");
         }
+    }
+
+    #[test]
+    fn a_command_that_is_only_denied_is_found_and_not_listed() {
+        let text = "version: 1\ncommands:\n  x: any\n  y: {decision: deny}\n  z: {subcommands: {a: {decision: deny}, b: any}}\n";
+        let text = PolicyText { file: "p".into(), text: text.to_owned() };
+        let rules = Rules::load(&[text], &[], &[]).unwrap();
+        let allow = list(&[]).with_rules(Arc::new(rules));
+        assert_eq!((allow.names(), allow.summary().as_str()), (&["x".to_owned(), "z".to_owned()][..], "x, z"));
+        assert!(matches!(allow.find("y"), Some(Rule::Described(rule)) if rule.name == "y"));
     }
 
     #[test]

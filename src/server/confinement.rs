@@ -341,6 +341,11 @@ impl Confinement {
         ))
     }
 
+    /// The directories and files that all commands may write, but for those whose rule says otherwise; empty if they are not confined.
+    pub(super) fn writable(&self) -> &[PathBuf] {
+        if self.is_on() { &self.writable } else { &[] }
+    }
+
     /// The `TMPDIR` of the commands; `None` if only the commands of some rules are confined.
     pub fn temporary(&self) -> Option<&Path> {
         self.temporary.as_ref().filter(|_| self.is_on())?.as_ref().ok().map(TemporaryDirectory::path)

@@ -8,6 +8,9 @@ use crate::integrity::Guard;
 use crate::integrity::{KnownPrograms, reach_of};
 use crate::policy::DirectoryError;
 
+/// The most commands that need approval and are named.
+const MOST_ASKED: usize = 6;
+
 impl Parts {
     /// Returns the warnings for the operator before anything runs, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
@@ -83,11 +86,17 @@ impl Parts {
             );
         }
         if self.asks && self.ask.program.is_none() {
-            let asked = allow.rules().heads().filter(|rule| rule.asks).map(|rule| format!("`{}`", rule.name));
+            // Only rules that ask are read, since reading a profile takes time.
+            let rules = allow.rules().heads().filter(|rule| rule.asks).filter_map(|rule| allow.rules().get(rule.name));
+            let asked: Vec<String> = rules.flat_map(|rule| rule.asking()).collect();
+            let named = asked.iter().take(MOST_ASKED).map(|title| format!("`{title}`"));
+            let more =
+                asked.len().checked_sub(MOST_ASKED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
             warnings.push(format!(
-                "calls of {} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
+                "calls of {}{} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
                  program that asks with `--ask-with`",
-                asked.collect::<Vec<_>>().join(", ")
+                named.collect::<Vec<_>>().join(", "),
+                more.unwrap_or_default()
             ));
         }
         if self.ask.program.is_some() && !self.asks {

@@ -142,6 +142,14 @@ impl Rules {
         self.by_name.contains_key(name)
     }
 
+    /// Whether an operator's rule says nothing but `deny` of the command of exactly this name. Reads no profile: no shipped one does.
+    pub(crate) fn only_denies(&self, name: &str) -> bool {
+        match self.described(name) {
+            Some(DescribedBy::Source(rule)) => rule.level.only_denies(),
+            Some(DescribedBy::Profile(..)) | None => false,
+        }
+    }
+
     /// Returns all but the arguments of the rule for the command of exactly this name. Reads no profile.
     pub fn head(&self, name: &str) -> Option<RuleHead<'_>> {
         self.described(name)?.head()

@@ -321,8 +321,13 @@ commands:
         operands: [{path: read, count: "0.."}]
       - operands: [{name: PATTERN, text: {}}, {path: read, count: "0.."}]
   both: {operands: [{text: {}, count: "0..2"}], after_double_dash: [{one_of: [x]}]}
+  any-path: {after_double_dash: [{path: read, count: "0.."}]}
+  old-path: {after_double_dash: [{path: {access: read, exists: true}, count: "0.."}]}
 "#,
         "+ cp a b
+         + any-path -- a -a
+         + old-path -- a ./-a
+         - old-path -- a -a
          + cp a b c
          - cp a
          - cp a .git

@@ -77,6 +77,15 @@ impl CommandRule {
         self.level.decides(Effect::Ask)
     }
 
+    /// The subcommands of which a person has to approve some calls, as they are written; the command alone if it is one of them.
+    pub(crate) fn asking(&self) -> Vec<String> {
+        let asks = |level: &&Level| level.decides_itself(Effect::Ask);
+        match asks(&&self.level) {
+            true => vec![self.name.clone()],
+            false => self.level.levels().into_iter().filter(asks).map(Level::title).collect(),
+        }
+    }
+
     /// Whether some of its calls are denied.
     pub(crate) fn denies(&self) -> bool {
         self.level.decides(Effect::Deny)

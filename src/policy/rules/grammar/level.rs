@@ -102,10 +102,13 @@ impl Level {
 
     /// Whether this is what it, a level below it, or the type of a value decides somewhere.
     pub(crate) fn decides(&self, effect: Effect) -> bool {
-        self.levels().into_iter().any(|level| {
-            level.own_effects().any(|own| own == effect)
-                || level.restrictions().any(|restriction| restriction.effect == effect)
-        })
+        self.levels().into_iter().any(|level| level.decides_itself(effect))
+    }
+
+    /// The same without the levels below it.
+    pub(crate) fn decides_itself(&self, effect: Effect) -> bool {
+        self.own_effects().any(|own| own == effect)
+            || self.restrictions().any(|restriction| restriction.effect == effect)
     }
 
     /// Whether nothing but `deny` is said of it, and of the levels below it.

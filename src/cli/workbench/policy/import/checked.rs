@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::entry::{Entry, Imported, Pattern, Place};
+use super::entry::{Entry, Imported, Pattern, Place, lines_run};
 use super::tree::Node;
 use super::written::{self, WORD, quoted};
 use crate::policy::rules::{
@@ -23,12 +23,14 @@ struct Command {
     is_extended: bool,
 }
 
-/// Makes the text of the policy. What it can't say is added to what is left out.
-pub(super) fn policy(imported: &mut Imported) -> String {
+/// Makes the text of the policy, which denies these shells. What it can't say is added to what is left out.
+pub(super) fn policy(imported: &mut Imported, shells: &[String]) -> String {
     let root = Node::of(imported);
     let (mut commands, mut dropped) = (Vec::new(), Vec::new());
     for node in &root.children {
-        if node.grants() || node.uniform() == Some(Some(Effect::Deny)) {
+        // A denial of what lines run themselves would have no effect.
+        let is_denied = node.uniform() == Some(Some(Effect::Deny)) && !lines_run(&node.word);
+        if node.grants() || is_denied {
             match Command::of(node, imported) {
                 Ok(command) => commands.push(command),
                 Err(why) => dropped.push((node.word.as_str(), why)),
@@ -37,8 +39,12 @@ pub(super) fn policy(imported: &mut Imported) -> String {
     }
     report(&root, &commands, &dropped, imported);
     add_samples(&root, &mut commands, imported);
+    let is_named = |shell: &&String| commands.iter().any(|command| command.name == **shell);
+    let shells: Vec<&String> = shells.iter().filter(|shell| !is_named(shell)).collect();
+    let lets_run = commands.iter().any(|command| !command.rule.level.only_denies());
+    let denies_shells = lets_run && !shells.is_empty();
     let mut text = "version: 1\n".to_owned();
-    if commands.iter().any(|command| command.yaml.contains("{type: word")) {
+    if denies_shells || commands.iter().any(|command| command.yaml.contains("{type: word")) {
         text.push_str(WORD);
     }
     if !commands.is_empty() {
@@ -50,6 +56,12 @@ pub(super) fn policy(imported: &mut Imported) -> String {
             text.push('\n');
         }
         text.push_str(&command.yaml);
+    }
+    if denies_shells {
+        text.push_str("  # Without these, the line of `bash -c LINE` is read and decided on, whatever was imported says of `bash`.\n");
+        for shell in shells {
+            text.push_str(&written::denied(shell));
+        }
     }
     text
 }
@@ -71,7 +83,9 @@ impl Command {
             comments.extend(wider.lines().map(|line| line.strip_prefix("  ").unwrap_or(line).to_owned()));
             return Ok(Self { name, comments, yaml, rule, is_extended: true });
         }
-        if let Some((_, why)) = imported.only_by_profile.iter().find(|(command, _)| *command == name) {
+        if let Some((_, why)) =
+            imported.only_by_profile.iter().find(|(command, _)| *command == name && node.allows_more())
+        {
             return Err(format!("{why}, and no shipped profile describes it so"));
         }
         if let Some((profile, _)) = described.first().filter(|_| node.grants()) {
@@ -118,7 +132,7 @@ fn sources(node: &Node, entries: &[Entry]) -> Vec<String> {
     lines
 }
 
-/// Says of each entry that grants if less of it came out, and why.
+/// Says of each entry that grants if less of it came out, and why; and of each that denies if no rule came out.
 fn report(root: &Node, commands: &[Command], dropped: &[(&str, String)], imported: &mut Imported) {
     let mut notes: Vec<(Place, String, String, bool)> = Vec::new();
     for entry in imported.entries.iter().filter(|entry| entry.grants()) {
@@ -169,6 +183,13 @@ fn report(root: &Node, commands: &[Command], dropped: &[(&str, String)], importe
                     break;
                 }
             }
+        }
+    }
+    for entry in imported.entries.iter().filter(|entry| entry.effect == Effect::Deny) {
+        let Some(name) = entry.pattern.words().first().filter(|name| !lines_run(name)) else { continue };
+        if !commands.iter().any(|command| command.name == *name) {
+            let why = format!("nothing allows `{name}`, so it is refused, unless `--allow` or `--ask '*'` names it");
+            notes.push((entry.place.clone(), entry.what.clone(), why, false));
         }
     }
     notes.dedup();

@@ -2,7 +2,7 @@
 //!
 //! A rule means the command lines that begin with the words of its pattern; a list among them has alternatives for one word. The
 //! strictest of all rules that match decides: forbidden, prompt, allow. `match` and `not_match` are examples, as lists of words or
-//! as lines. See <https://developers.openai.com/codex/rules>.
+//! as lines; Codex rejects a file with one that contradicts its rule. See <https://developers.openai.com/codex/rules>.
 
 use super::Wrong;
 use super::entry::{Entry, Imported, Pattern, Place, Sample};
@@ -50,7 +50,8 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
             Some("pattern") => pattern = Some(argument.value),
             Some("decision") => decision = argument.value,
             Some("justification") => reason = argument.value.into_text(),
-            Some("match" | "not_match") => examples.push((argument.line, argument.value)),
+            Some("match") => examples.push((argument.line, true, argument.value)),
+            Some("not_match") => examples.push((argument.line, false, argument.value)),
             Some(_) | None => is_known = false,
         }
     }
@@ -75,6 +76,13 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
         add_unclear(entry, "", "it is more than literals and the arguments that are known", imported);
         return Ok(());
     };
+    for (line, is_match, example) in &examples {
+        if let Some(wrong) = contradicting(&patterns, *is_match, example) {
+            let sentence = if *is_match { "which the pattern does not match" } else { "which the pattern matches" };
+            let name = if *is_match { "match" } else { "not_match" };
+            return Err((*line, format!("Codex rejects the file: `{name}` has {wrong}, {sentence}")));
+        }
+    }
     for words in patterns {
         let is_path = words.first().is_some_and(|word| word.contains('/'));
         if is_path && entry.effect != Effect::Deny {
@@ -84,7 +92,7 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
             imported.entries.push(Entry { pattern: Pattern::Prefix(words), ..entry.clone() });
         }
     }
-    for (line, value) in examples {
+    for (line, _, value) in examples {
         let place = Place { line, ..place.clone() };
         let Value::List(lines) = value else { continue };
         for line in lines {
@@ -95,6 +103,17 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
         }
     }
     Ok(())
+}
+
+/// An example that says otherwise than the patterns of its rule. A path may be that of a program which a pattern names, so it is none.
+fn contradicting(patterns: &[Vec<String>], is_match: bool, examples: &Value) -> Option<String> {
+    let Value::List(examples) = examples else { return None };
+    let contradicts = |example: &&Value| {
+        let Some(words) = words_of(example) else { return false };
+        let is_path = words.first().is_some_and(|word| word.contains('/'));
+        !is_path && patterns.iter().any(|pattern| words.starts_with(pattern)) != is_match
+    };
+    examples.iter().find(contradicts).map(shown)
 }
 
 /// The words of an example.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::pattern::literal_beginning;
 use crate::integrity::is_runner;
+use crate::lines::{Builtin, BuiltinError};
 use crate::policy::rules::Effect;
 
 /// The place of an entry.
@@ -28,16 +29,31 @@ pub(super) enum Pattern {
     Prefix(Vec<String>),
     /// Exactly these words.
     Exact(Vec<String>),
-    /// Some of the command lines whose text begins so. Which ones is not known.
+    /// Some of the command lines whose text begins so, with single blanks between its words. Which ones is not known.
     Unclear(String),
 }
 
 impl Pattern {
+    /// Some of the lines whose text begins so. Blanks don't make other words of it, however many they are.
+    pub fn unclear(beginning: &str) -> Self {
+        let words: Vec<&str> = beginning.split(' ').filter(|word| !word.is_empty()).collect();
+        let end = if beginning.ends_with(' ') && !words.is_empty() { " " } else { "" };
+        Self::Unclear(words.join(" ") + end)
+    }
+
     /// The words that it names.
     pub fn words(&self) -> &[String] {
         match self {
             Self::Prefix(words) | Self::Exact(words) => words,
             Self::Unclear(_) => &[],
+        }
+    }
+
+    /// The name of the command that it is about, if it is about one.
+    pub fn command(&self) -> Option<&str> {
+        match self {
+            Self::Prefix(words) | Self::Exact(words) => words.first().map(String::as_str),
+            Self::Unclear(beginning) => beginning.split_once(' ').map(|(first, _)| first),
         }
     }
 
@@ -64,6 +80,9 @@ pub(super) struct Entry {
     pub priority: i64,
     /// The source's own reason for it.
     pub reason: Option<String>,
+    /// The part of the file that it belongs to, if that may hold or not, such as an agent of several. Such a part decides for itself,
+    /// like a file, and grants nothing.
+    pub part: Option<Rc<str>>,
 }
 
 impl Entry {
@@ -76,12 +95,13 @@ impl Entry {
             pattern: Pattern::Unclear(String::new()),
             priority: 0,
             reason: None,
+            part: None,
         }
     }
 
     /// Whether it lets command lines run, if only after asking.
     pub fn grants(&self) -> bool {
-        self.effect != Effect::Deny && !matches!(self.pattern, Pattern::Unclear(_))
+        self.effect != Effect::Deny && self.part.is_none() && !matches!(self.pattern, Pattern::Unclear(_))
     }
 }
 
@@ -98,7 +118,7 @@ pub(super) struct Sample {
 }
 
 /// Something of the source that the policy does not say, and why.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub place: Place,
     pub what: String,
@@ -115,10 +135,12 @@ pub(super) struct Imported {
     pub left_out: Vec<LeftOut>,
     /// Commands that may be written only as a shipped profile describes them, each with the reason.
     pub only_by_profile: Vec<(String, String)>,
-    /// The first entry that asks about files or denies them, for commands too, with its place.
-    pub files: Option<String>,
+    /// The first entry that asks about files or denies them, for commands too.
+    pub files: Option<Entry>,
     /// Whether a person is asked about paths outside the project, if any file says so or denies it.
     pub asks_outside: Option<bool>,
+    /// The files of Claude Code that say that rules of other files allow nothing.
+    pub managed: Vec<Rc<str>>,
     /// Whether a later entry that is wider does not decide over an earlier one that is stricter.
     pub keeps_stricter: bool,
 }
@@ -132,14 +154,25 @@ impl Imported {
         self.left_out.push(LeftOut { place, what: what.to_owned(), why: why.into(), is_missing: false });
     }
 
-    /// Drops the entries that grant and for which `why` has a reason.
+    /// Drops the entries that grant and for which `why` has a reason. Of one that asks a denial is left, since a wider entry may allow
+    /// the same lines.
     pub fn drop_grants(&mut self, why: impl Fn(&Entry) -> Option<String>) {
         for entry in std::mem::take(&mut self.entries) {
-            match why(&entry).filter(|_| entry.grants()) {
-                Some(why) => self.leave_out(entry.place, &entry.what, why),
-                None => self.entries.push(entry),
+            let Some(why) = why(&entry).filter(|_| entry.grants()) else {
+                self.entries.push(entry);
+                continue;
+            };
+            let instead = if entry.effect == Effect::Ask { "; what it asks about is refused" } else { "" };
+            self.leave_out(entry.place.clone(), &entry.what, why + instead);
+            if entry.effect == Effect::Ask {
+                self.entries.push(Entry { effect: Effect::Deny, ..entry });
             }
         }
+    }
+
+    /// Whether an entry grants all command lines.
+    pub fn grants_all(&self) -> bool {
+        self.entries.iter().any(|entry| entry.grants() && entry.pattern.words().is_empty())
     }
 
     /// Leaves out entries of very many words. One that asks or denies narrows what begins with its first words.
@@ -156,9 +189,37 @@ impl Imported {
         });
         for entry in self.entries.iter_mut().filter(|entry| is_long(entry)) {
             let first: String = entry.pattern.words().first().cloned().unwrap_or_default();
-            entry.pattern = Pattern::Unclear(literal_beginning(&first));
+            entry.pattern = Pattern::unclear(&literal_beginning(&first));
         }
         Ok(())
+    }
+
+    /// Leaves out what is said of commands that lines run themselves, but for what allows them as programs.
+    pub fn leave_out_builtins(&mut self) {
+        for entry in std::mem::take(&mut self.entries) {
+            let Some(name) = entry.pattern.words().first().filter(|name| lines_run(name)) else {
+                self.entries.push(entry);
+                continue;
+            };
+            let is_program = name == "true" || name == "false";
+            let why = match name.as_str() {
+                "cd" => {
+                    "lines change directory by themselves, in the directories that a `cwd` may name (`--cwd-root`); \
+                         no rule decides on it"
+                        .to_owned()
+                }
+                name => format!("lines run `{name}` by themselves; no rule decides on it"),
+            };
+            match entry.effect {
+                Effect::Allow if is_program || !entry.grants() => self.entries.push(entry),
+                Effect::Allow => self.leave_out(entry.place, &entry.what, why),
+                Effect::Ask | Effect::Deny => {
+                    self.leave_out(entry.place.clone(), &entry.what, why);
+                    // Where no lines are read, a wider entry may allow the program.
+                    self.entries.push(Entry { effect: Effect::Deny, ..entry });
+                }
+            }
+        }
     }
 
     /// Leaves out what would allow shells and programs that run another command: the sources decide on that command, the words
@@ -188,8 +249,17 @@ const MOST_WORDS: usize = 64;
 const SHELLS: [&str; 13] =
     ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "pwsh", "powershell", "cmd"];
 
-/// Commands that only a shell has. `cd` is a part of lines here.
-const BUILTINS: [&str; 16] = [
-    ".", "alias", "builtin", "cd", "command", "declare", "eval", "exec", "export", "local", "popd", "pushd", "set",
-    "source", "unalias", "unset",
+/// Whether lines run the command of this name themselves, so that no rule decides on it.
+pub(super) fn lines_run(name: &str) -> bool {
+    match Builtin::of(&[name.to_owned()]) {
+        Some(Err(BuiltinError::Refused { .. })) | None => false,
+        // Its words may be wrong, so they are refused there.
+        Some(Ok(_) | Err(_)) => true,
+    }
+}
+
+/// Commands that only a shell has, and no line.
+const BUILTINS: [&str; 15] = [
+    ".", "alias", "builtin", "command", "declare", "eval", "exec", "export", "local", "popd", "pushd", "set", "source",
+    "unalias", "unset",
 ];

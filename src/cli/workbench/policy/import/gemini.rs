@@ -1,17 +1,18 @@
 //! Gemini CLI's policies in TOML: `[[rule]]` with `toolName`, `commandPrefix`, `decision` and `priority`.
 //!
-//! A prefix is followed by a blank or the end. Of the rules of a file that match, the one with the highest priority decides. Which
+//! A prefix is followed by a blank or the end. Of the rules of a file that match, the one with the highest priority decides, and a `[[safety_checker]]`
+//! may still refuse. Which
 //! file counts more depends on where it is, so of several files the strictest holds. See
 //! <https://geminicli.com/docs/reference/policy-engine/>.
 
 use super::Wrong;
 use super::entry::{Entry, Imported, Pattern, Place};
-use super::pattern::{add_unclear, is_plain, literal_beginning, plain_words};
+use super::pattern::{add_unclear, by_words, is_plain, literal_beginning};
 use super::toml::{self, Table, Value};
 use crate::policy::rules::Effect;
 
 /// The keys that don't change which command lines a rule is about.
-const WITHOUT_EFFECT: [&str; 9] = [
+const WITHOUT_EFFECT: [&str; 11] = [
     "toolName",
     "commandPrefix",
     "commandRegex",
@@ -21,24 +22,80 @@ const WITHOUT_EFFECT: [&str; 9] = [
     "denyMessage",
     "description",
     "allowRedirection",
+    "allow_redirection",
+    "deny_message",
 ];
 
 /// The names of the tool that runs command lines.
 const SHELL_TOOLS: [&str; 2] = ["run_shell_command", "ShellTool"];
 
 pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<(), Wrong> {
-    for table in toml::parse(text)? {
+    let before = imported.entries.len();
+    let tables = toml::parse(text)?;
+    let mut rejected = None;
+    for (number, table) in tables.iter().enumerate() {
         let place = Place { file: file.into(), line: table.line };
+        // `[rule.toolAnnotations]` belongs to the rule before it.
+        let below = tables.get(number + 1).map(|next| next.header.as_str());
         match table.header.as_str() {
-            "rule" => rule(place, &table, imported)?,
+            "rule" => {
+                rejected = rejected.or_else(|| wrong_in(table).map(|wrong| (table.line, wrong)));
+                rule(place, table, below.filter(|header| header.starts_with("rule.")), imported)?;
+            }
+            "safety_checker" => checker(place, table, imported)?,
             "" if table.entries.is_empty() => {}
+            header if header.starts_with("rule.") || header.starts_with("safety_checker.") => {}
             header => imported.leave_out(place, header, "only `[[rule]]` is understood"),
         }
+    }
+    if let Some((line, wrong)) = rejected {
+        let later = imported.entries.split_off(before);
+        let earlier = std::mem::replace(&mut imported.entries, later);
+        imported.drop_grants(|_| Some(format!("Gemini CLI takes no rule of a file with {wrong} ({file}:{line})")));
+        imported.entries.splice(..0, earlier);
     }
     Ok(())
 }
 
-fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wrong> {
+/// Returns why Gemini CLI rejects the whole file of a rule, if it does.
+fn wrong_in(rule: &Table) -> Option<&'static str> {
+    match (rule.get("priority"), rule.get("toolName")) {
+        (Some(Value::Integer(0..=999)), Some(_)) => None,
+        (Some(Value::Integer(0..=999)), None) => Some("a rule without `toolName`"),
+        (Some(_), _) => Some("a `priority` that is no whole number from 0 to 999"),
+        (None, _) => Some("a rule without `priority`"),
+    }
+}
+
+/// Whether these are names of the tool for command lines, or patterns that may mean it.
+fn may_be_shell(names: &[String]) -> bool {
+    names.iter().any(|name| match name.split_once('*') {
+        Some((beginning, _)) => SHELL_TOOLS.iter().any(|tool| tool.starts_with(beginning)),
+        None => SHELL_TOOLS.contains(&name.as_str()),
+    })
+}
+
+/// The value by which a rule says which command lines it is about.
+fn what(table: &Table) -> String {
+    let keys = ["commandPrefix", "commandRegex", "argsPattern", "toolName"];
+    let what = keys.into_iter().find_map(|key| Some(format!("{key} = {}", shown(table.get(key)?))));
+    what.unwrap_or_else(|| table.header.clone())
+}
+
+/// Reads a program or a check that may refuse command lines whatever the rules say, so these are refused.
+fn checker(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wrong> {
+    let names = table.get("toolName").and_then(texts).unwrap_or_else(|| vec!["*".to_owned()]);
+    let what = format!("safety_checker, {}", what(table));
+    if !may_be_shell(&names) || table.get("mcpName").is_some() {
+        imported.leave_out(place, &what, "it is about another tool than `run_shell_command`");
+        return Ok(());
+    }
+    imported.leave_out(place.clone(), &what, "it may refuse command lines; what it may touch is left out");
+    patterns(Entry { priority: i64::MAX, ..Entry::new(place, &what, Effect::Deny) }, table, imported)
+}
+
+/// Reads a rule; `below` is the header of a table that belongs to it.
+fn rule(place: Place, table: &Table, below: Option<&str>, imported: &mut Imported) -> Result<(), Wrong> {
     let line = place.line;
     let effect = match table.get("decision") {
         Some(Value::Text(decision)) => match decision.as_str() {
@@ -54,9 +111,7 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
         },
         _ => return Err((line, "the rule has no `decision`".to_owned())),
     };
-    let what = ["commandPrefix", "commandRegex", "argsPattern", "toolName"];
-    let what = what.into_iter().find_map(|key| Some(format!("{key} = {}", shown(table.get(key)?))));
-    let entry = Entry::new(place, &what.unwrap_or_else(|| "rule".to_owned()), effect);
+    let entry = Entry::new(place, &what(table), effect);
     let reason = table.get("denyMessage").and_then(|value| texts(value)?.into_iter().next());
     let priority = match table.get("priority") {
         Some(Value::Integer(priority)) => Some(*priority),
@@ -67,17 +122,13 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
     let names = table.get("toolName").map_or(Some(vec!["*".to_owned()]), texts);
     let Some(names) = names else { return Err((line, "expected a name or a list of names as `toolName`".to_owned())) };
     let is_shell = |name: &String| SHELL_TOOLS.contains(&name.as_str());
-    let may_be_shell = |name: &String| match name.split_once('*') {
-        Some((beginning, _)) => SHELL_TOOLS.iter().any(|tool| tool.starts_with(beginning)),
-        None => is_shell(name),
-    };
-    if !names.iter().any(may_be_shell) || table.get("mcpName").is_some() {
+    if !may_be_shell(&names) || table.get("mcpName").is_some() {
         imported.leave_out(entry.place, &entry.what, "it is about another tool than `run_shell_command`");
         return Ok(());
     }
-    let unknown = table.entries.iter().find(|(key, ..)| !WITHOUT_EFFECT.contains(&key.as_str()));
-    let why = match unknown {
-        Some((key, ..)) => Some(format!("whether it holds depends on `{key}`")),
+    let unknown = table.entries.iter().map(|(key, ..)| key.as_str()).find(|key| !WITHOUT_EFFECT.contains(key));
+    let why = match unknown.or(below) {
+        Some(key) => Some(format!("whether it holds depends on `{key}`")),
         None if priority.is_none() => Some("it has no `priority`".to_owned()),
         None if !names.iter().any(|name| is_shell(name) || name == "*") => {
             Some("it may be about another tool".to_owned())
@@ -94,6 +145,12 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
         add_unclear(entry, &beginning, &why, imported);
         return Ok(());
     }
+    patterns(entry, table, imported)
+}
+
+/// Adds the entries for the command lines that a table is about.
+fn patterns(entry: Entry, table: &Table, imported: &mut Imported) -> Result<(), Wrong> {
+    let line = table.line;
     match (table.get("commandPrefix"), table.get("commandRegex"), table.get("argsPattern")) {
         (Some(prefixes), None, None) => {
             let prefixes = texts(prefixes).filter(|prefixes| !prefixes.is_empty());
@@ -110,14 +167,10 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
 }
 
 fn prefix(entry: Entry, text: &str, imported: &mut Imported) {
-    let stem = text.trim_end_matches(' ');
-    match plain_words(stem) {
-        Some(_) if stem != text && entry.effect == Effect::Allow => {
-            let why = "a prefix that ends in a blank needs another one after it; write it without";
-            imported.leave_out(entry.place, &entry.what, why);
-        }
-        Some(words) => imported.entries.push(Entry { pattern: Pattern::Prefix(words), ..entry }),
-        None => {
+    match by_words(entry, text, imported) {
+        None => {}
+        Some((entry, Some(words))) => imported.entries.push(Entry { pattern: Pattern::Prefix(words), ..entry }),
+        Some((entry, None)) => {
             let why = "it has characters that a shell reads; only plain words are taken";
             add_unclear(entry, &literal_beginning(text), why, imported);
         }

@@ -7,6 +7,7 @@
 //! - `json`, `starlark`, `toml`: readers that know the line of each value. A policy is imported once, by hand, and needs a few literals
 //!   of TOML and Starlark; a parser of either would be another crate that every auditor of the server has to read.
 //! - `entry`: the entries that every format is read into; `pattern`: patterns that are text with `*`; `paths`: commands whose paths they watch
+//! - `shells`: shells whose lines would be read if no rule denied it
 //! - `verdict`: which entry decides; `tree`: the words of all entries, with what is decided for each
 //! - `written`: the tree as a policy; `checked`: the policy, loaded and compared with its source
 
@@ -19,6 +20,7 @@ mod json;
 mod opencode;
 mod paths;
 mod pattern;
+mod shells;
 mod starlark;
 #[cfg(test)]
 #[cfg(unix)]
@@ -126,9 +128,12 @@ fn import(format: Format, texts: &[(&str, String)]) -> Result<(Imported, String)
         Format::Opencode => opencode::finish(&mut imported),
         Format::Codex | Format::Gemini => {}
     }
+    let shells = shells::denied(&imported);
+    imported.leave_out_builtins();
     imported.leave_out_runners();
-    let policy = checked::policy(&mut imported);
+    let policy = checked::policy(&mut imported, &shells);
     imported.left_out.sort_by_key(|left_out| left_out.place.clone());
+    imported.left_out.dedup();
     Ok((imported, policy))
 }
 

@@ -4,6 +4,8 @@
 //! So a later pattern that is narrower makes an exception, which a policy says as well. A later one that is wider would lift what
 //! is stricter before it; that is left out, since nothing in a policy depends on its order. See <https://opencode.ai/docs/permissions>.
 
+use std::rc::Rc;
+
 use super::entry::{Entry, Imported, Place, effect_named};
 use super::json::{self, Node, Value};
 use super::pattern::{add, add_unclear, literal_beginning};
@@ -16,27 +18,16 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
         return Err((root.line, "expected the configuration of opencode, a JSON object".to_owned()));
     }
     imported.keeps_stricter = true;
-    let mut reader = Reader { file, priority: 0, asks_outside: None };
-    match root.get("permission") {
-        None => {}
-        Some(node) if node.text().is_some() => reader.tool("*", node, imported)?,
-        Some(permission) => {
-            for (tool, node) in permission.entries() {
-                reader.tool(tool, node, imported)?;
-            }
-        }
-    }
-    if let Some(bash) = root.get("tools").and_then(|tools| tools.get("bash")).filter(|bash| !bash.is_true()) {
-        let place = reader.place(bash);
-        reader.priority += 1;
-        let entry = Entry::new(place, "tools.bash", Effect::Deny);
-        add(Entry { priority: reader.priority, ..entry }, "*", false, imported);
+    let mut reader = Reader { file, priority: 0, part: None, asks_outside: None };
+    reader.permissions(&root, imported)?;
+    if let Some(rules) = root.get("permissions") {
+        let entry = Entry { priority: i64::MAX, ..Entry::new(reader.place(rules), "permissions", Effect::Deny) };
+        add_unclear(entry, "", "rules of opencode 2 are not read", imported);
     }
     for key in ["agent", "mode"] {
         for (name, node) in root.get(key).map_or(&[][..], Node::entries) {
             if node.get("permission").is_some() || node.get("tools").is_some() {
-                let what = format!("{key}.{name}");
-                imported.leave_out(reader.place(node), &what, "its permissions hold for that agent alone");
+                reader.agent(format!("{key}.{name}"), node, imported)?;
             }
         }
     }
@@ -44,6 +35,11 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
         imported.asks_outside = Some(asks || imported.asks_outside == Some(true));
     }
     Ok(())
+}
+
+/// Whether a name of tools, in which `*` and `?` stand for others, may mean `bash`.
+fn may_be_bash(tool: &str) -> bool {
+    tool == "bash" || tool.split_once(['*', '?']).is_some_and(|(beginning, _)| "bash".starts_with(beginning))
 }
 
 /// Applies what opencode decides by the paths in a command line, now that all files were read.
@@ -57,6 +53,8 @@ struct Reader<'f> {
     file: &'f str,
     /// That of the last entry.
     priority: i64,
+    /// The agent whose permissions are read.
+    part: Option<Rc<str>>,
     /// Whether a person is asked about paths outside the project; `None` if the file does not say.
     asks_outside: Option<bool>,
 }
@@ -64,6 +62,51 @@ struct Reader<'f> {
 impl Reader<'_> {
     fn place(&self, node: &Node) -> Place {
         Place { file: self.file.into(), line: node.line }
+    }
+
+    /// An entry that comes after all others so far.
+    fn entry(&mut self, node: &Node, what: &str, effect: Effect) -> Entry {
+        self.priority += 1;
+        Entry { priority: self.priority, part: self.part.clone(), ..Entry::new(self.place(node), what, effect) }
+    }
+
+    /// Reads `permission` and the older `tools`, of the file or of an agent.
+    fn permissions(&mut self, of: &Node, imported: &mut Imported) -> Result<(), Wrong> {
+        match of.get("permission") {
+            None => {}
+            Some(node) if node.text().is_some() => self.tool("*", node, imported)?,
+            Some(permission) => {
+                for (tool, node) in permission.entries() {
+                    self.tool(tool, node, imported)?;
+                }
+            }
+        }
+        for (tool, node) in of.get("tools").map_or(&[][..], Node::entries) {
+            if may_be_bash(tool) && !node.is_true() {
+                let entry = self.entry(node, &format!("tools.{tool}"), Effect::Deny);
+                add(entry, "*", false, imported);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the permissions of an agent. Which agent runs is not known, so what any of them denies or asks about holds.
+    fn agent(&mut self, name: String, node: &Node, imported: &mut Imported) -> Result<(), Wrong> {
+        let (before, asks_outside) = (imported.entries.len(), self.asks_outside);
+        self.part = Some(name.as_str().into());
+        self.permissions(node, imported)?;
+        self.part = None;
+        if self.asks_outside == Some(false) {
+            self.asks_outside = asks_outside;
+        }
+        let allows = imported.entries.iter().skip(before).any(|entry| entry.effect == Effect::Allow);
+        let why = "what it denies or asks about holds for all agents";
+        if allows {
+            imported.leave_out(self.place(node), &name, format!("{why}; what it allows holds for that agent alone"));
+        } else {
+            imported.note(self.place(node), &name, why);
+        }
+        Ok(())
     }
 
     /// Reads what one key of `permission` says. The key may be a pattern, too.
@@ -74,12 +117,9 @@ impl Reader<'_> {
             self.asks_outside = Some(!lets_all);
         }
         let means_bash = tool == "bash" || is_all;
-        let may_mean_bash = tool.split_once(['*', '?']).is_some_and(|(beginning, _)| "bash".starts_with(beginning));
-        if !means_bash && may_mean_bash {
+        if !means_bash && may_be_bash(tool) {
             let effect = node.text().and_then(effect_named).filter(|effect| *effect == Effect::Allow);
-            self.priority += 1;
-            let entry = Entry::new(self.place(node), tool, effect.unwrap_or(Effect::Deny));
-            let entry = Entry { priority: self.priority, ..entry };
+            let entry = self.entry(node, tool, effect.unwrap_or(Effect::Deny));
             add_unclear(entry, "", "it may name the tool `bash`, too", imported);
             return Ok(());
         }
@@ -98,8 +138,7 @@ impl Reader<'_> {
             .text()
             .and_then(effect_named)
             .ok_or_else(|| (node.line, format!("expected `allow`, `ask` or `deny` for {text:?} of `permission`")))?;
-        self.priority += 1;
-        let entry = Entry { priority: self.priority, ..Entry::new(self.place(node), text, effect) };
+        let entry = self.entry(node, text, effect);
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             // JavaScript puts such keys in front of all others.
             add_unclear(entry, text, "a key that is a number is read before all others", imported);

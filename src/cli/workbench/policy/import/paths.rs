@@ -1,5 +1,7 @@
 //! Commands whose arguments some tools take for paths, on which they decide by other rules than those for commands.
 
+use std::collections::BTreeSet;
+
 use super::entry::{Entry, Imported, Pattern};
 use crate::policy::rules::Effect;
 
@@ -16,15 +18,35 @@ fn names_files(command: &str) -> bool {
 }
 
 /// Takes entries for such commands only as far as no path can leave the project: exact words without such a path, and commands
-/// that a shipped profile describes. `denies` is an entry that decides on paths in the project, too: then nothing is taken.
-pub(super) fn bound(imported: &mut Imported, tool: &str, denies: Option<&str>) {
+/// that a shipped profile describes. `denies` is an entry that decides on paths in the project, too: then nothing is taken. Neither is
+/// what an entry for all command lines says of them.
+pub(super) fn bound(imported: &mut Imported, tool: &str, denies: Option<&Entry>) {
     let elsewhere = format!("{tool} asks about paths outside the project, which words alone don't say");
+    let named: BTreeSet<String> = imported
+        .entries
+        .iter()
+        .filter_map(|entry| entry.pattern.command())
+        .filter(|name| names_files(name))
+        .map(str::to_owned)
+        .collect();
+    let named = if imported.grants_all() { named } else { BTreeSet::new() };
     if let Some(denies) = denies {
         imported.drop_grants(|entry| {
             let is_bare = matches!(&entry.pattern, Pattern::Exact(words) if words.len() == 1);
-            let why = || format!("{denies} decides on the files that it names, which words alone don't say");
+            let why = || {
+                format!(
+                    "`{}` ({}) decides on the files that it names, which words alone don't say",
+                    denies.what, denies.place
+                )
+            };
             (names_files(entry.pattern.words().first()?) && !is_bare).then(why)
         });
+        for command in named {
+            let pattern = Pattern::Prefix(vec![command]);
+            imported.entries.push(Entry { effect: Effect::Deny, pattern, priority: i64::MAX, ..denies.clone() });
+        }
+    } else {
+        imported.only_by_profile.extend(named.into_iter().map(|command| (command, elsewhere.clone())));
     }
     imported.drop_grants(|entry| {
         // Who is asked about all of them is asked about paths outside, too.
@@ -38,7 +60,8 @@ pub(super) fn bound(imported: &mut Imported, tool: &str, denies: Option<&str>) {
         (names_files(first) && !is_taken).then(why)
     });
     let whole = |entry: &&Entry| {
-        entry.effect == Effect::Allow && matches!(&entry.pattern, Pattern::Prefix(words) if words.len() == 1)
+        let is_whole = matches!(&entry.pattern, Pattern::Prefix(words) if words.len() == 1);
+        entry.effect == Effect::Allow && entry.grants() && is_whole
     };
     for entry in imported.entries.iter().filter(whole) {
         let Some(command) = entry.pattern.words().first().filter(|command| names_files(command)) else { continue };

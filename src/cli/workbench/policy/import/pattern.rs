@@ -21,10 +21,11 @@ pub(super) fn literal_beginning(text: &str) -> String {
 
 const NOT_PLAIN: &str = "it has characters that a shell reads; only plain words are taken";
 const IN_THE_MIDDLE: &str = "a `*` that is not the last word stands for any words, also for options";
+const BLANKS: &str = "it means text, and a policy does not tell how many blanks separate words";
 
 /// Adds the entries of a pattern that ends in ` *` or, if `has_colon`, in `:*`. `base` is the entry without its pattern.
 pub(super) fn add(base: Entry, text: &str, has_colon: bool, imported: &mut Imported) {
-    if text.trim_matches('*').is_empty() {
+    if !text.is_empty() && text.trim_matches('*').is_empty() {
         imported.entries.push(Entry { pattern: Pattern::Prefix(Vec::new()), ..base });
         return;
     }
@@ -36,7 +37,7 @@ pub(super) fn add(base: Entry, text: &str, has_colon: bool, imported: &mut Impor
             None => (text, false, true),
         },
     };
-    let words = plain_words(stem);
+    let Some((base, words)) = by_words(base, stem, imported) else { return };
     let why = if stem.contains('*') { IN_THE_MIDDLE } else { NOT_PLAIN };
     match words {
         Some(words) if is_prefix && !is_whole => {
@@ -46,15 +47,48 @@ pub(super) fn add(base: Entry, text: &str, has_colon: bool, imported: &mut Impor
                 format!("it also means commands and words that only begin so; taken for `{what}` and its arguments");
             imported.leave_out(base.place.clone(), &base.what, why);
             let stricter = base.effect != Effect::Allow;
+            let beginning = Pattern::unclear(&what);
             imported.entries.push(Entry { pattern: Pattern::Prefix(words), ..base.clone() });
             if stricter {
-                imported.entries.push(Entry { pattern: Pattern::Unclear(literal_beginning(stem)), ..base });
+                imported.entries.push(Entry { pattern: beginning, ..base });
             }
         }
-        Some(words) if is_prefix => imported.entries.push(Entry { pattern: Pattern::Prefix(words), ..base }),
+        Some(words) if is_prefix || words.is_empty() => {
+            imported.entries.push(Entry { pattern: Pattern::Prefix(words), ..base })
+        }
         Some(words) => imported.entries.push(Entry { pattern: Pattern::Exact(words), ..base }),
-        None => add_unclear(base, &literal_beginning(text), why, imported),
+        None => {
+            let beginning = literal_beginning(stem);
+            let is_all = stem.trim_end_matches(['*', ' ']).len() <= beginning.len();
+            // `x **` also means `x` with a blank after it.
+            add_unclear(base, if is_all { beginning.trim_end() } else { &beginning }, why, imported);
+        }
     }
+}
+
+/// The words of a text that an entry is about, if they are plain, and the entry to which they belong. A line has the same words however
+/// many blanks separate them, and the text does not. So an entry with other than single blanks denies the lines with its words, if it
+/// denies or asks; one that allows is left out, and `None` is returned.
+pub(super) fn by_words(base: Entry, text: &str, imported: &mut Imported) -> Option<(Entry, Option<Vec<String>>)> {
+    let single: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    let words = plain_words(&single.join(" ")).or_else(|| single.is_empty().then(Vec::new));
+    if words.is_none() || plain_words(text).is_some() {
+        return Some((base, words));
+    }
+    let (why, instead) = match single.as_slice() {
+        [] => ("it names no words", "every line is refused"),
+        [..] => (BLANKS, "lines with its words are refused"),
+    };
+    match base.effect {
+        Effect::Allow => {
+            imported.leave_out(base.place, &base.what, why);
+            return None;
+        }
+        Effect::Ask => imported.leave_out(base.place.clone(), &base.what, format!("{why}; {instead}")),
+        Effect::Deny => imported.note(base.place.clone(), &base.what, format!("{why}; {instead}")),
+    }
+    // An entry for the words with single blanks is about other texts, and does not overrule it.
+    Some((Entry { effect: Effect::Deny, priority: i64::MAX, ..base }, words))
 }
 
 /// Adds an entry that can't be taken: one that allows is left out, any other narrows what it may touch.
@@ -63,6 +97,6 @@ pub(super) fn add_unclear(base: Entry, beginning: &str, why: &str, imported: &mu
     let why = if narrows { format!("{why}; what it may touch is left out") } else { why.to_owned() };
     imported.leave_out(base.place.clone(), &base.what, why);
     if narrows {
-        imported.entries.push(Entry { pattern: Pattern::Unclear(beginning.to_owned()), ..base });
+        imported.entries.push(Entry { pattern: Pattern::unclear(beginning), ..base });
     }
 }

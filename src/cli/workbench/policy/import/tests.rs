@@ -12,6 +12,8 @@ struct Policy {
     rules: Rules,
     /// `LINE: WHAT` of all that is missing.
     missing: Vec<String>,
+    /// The same of what the policy says in another way.
+    known: Vec<String>,
 }
 
 fn imported(format: Format, texts: &[&str]) -> Policy {
@@ -23,13 +25,22 @@ fn imported(format: Format, texts: &[&str]) -> Policy {
     for example in rules.iter().flat_map(|rule| rule.examples.iter().map(move |example| (rule, example))) {
         assert!(run_example(example.0, example.1).is_as_expected, "{}\n{text}", example.1.line);
     }
-    let missing = imported.left_out.iter().filter(|left_out| left_out.is_missing);
-    let missing = missing.map(|left_out| format!("{}: {}", left_out.place.line, left_out.what)).collect();
-    Policy { text, rules, missing }
+    let of = |is_missing| {
+        let all = imported.left_out.iter().filter(move |left_out| left_out.is_missing == is_missing);
+        all.map(|left_out| format!("{}: {}", left_out.place.line, left_out.what)).collect()
+    };
+    Policy { text, rules, missing: of(true), known: of(false) }
 }
 
 impl Policy {
+    /// Decides as a line does: that of a shell is read, unless a rule names the shell.
     fn decide(&self, words: &[String]) -> Expected {
+        if let [shell, option, line] = words {
+            let opens = ["bash", "/bin/sh"].contains(&shell.as_str()) && ["-c", "-lc"].contains(&option.as_str());
+            if opens && self.rules.get(shell).is_none() {
+                return self.decide(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+            }
+        }
         let rule = words.first().and_then(|name| self.rules.get(name));
         rule.map_or(Expected::Refuse, |rule| decide_example(rule, words).decision)
     }
@@ -138,6 +149,42 @@ fn what_claude_code_does_not_decide_by_the_words_is_left_out() {
 }
 
 #[test]
+fn a_rule_of_claude_code_about_a_parameter_is_listed_and_narrows_if_it_may_be_about_commands() {
+    for (rule, expected) in [
+        ("Bash(run_in_background:true)", Expected::Allow),
+        ("Bash(timeout:*00)", Expected::Allow),
+        ("Bash(command:tool publish*)", Expected::Refuse),
+    ] {
+        for policy in [claude(&["Bash(tool *)"], &[], &[rule]), claude(&["Bash(tool *)"], &[rule], &[])] {
+            assert_eq!(policy.missing.first().map(String::as_str), Some(format!("1: {rule}").as_str()));
+            let is_asked = expected == Expected::Refuse && policy.decide(&["tool".to_owned()]) == Expected::Ask;
+            policy.check(if is_asked { Expected::Ask } else { expected }, &["tool publish"]);
+        }
+        let policy = claude(&[rule], &[], &[]);
+        assert_eq!(policy.missing, [format!("1: {rule}")]);
+    }
+}
+
+#[test]
+fn where_only_managed_rules_count_other_files_of_claude_code_allow_nothing() {
+    let file = |more: serde_json::Value| {
+        let mut settings = json!({"permissions": {"allow": ["Bash(x *)"], "deny": ["Bash(x y *)"]}});
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        settings.to_string()
+    };
+    let other = json!({"permissions": {"allow": ["Bash(tool *)"], "deny": ["Bash(x z)"]}}).to_string();
+    for (only, expected) in [(true, Expected::Refuse), (false, Expected::Allow)] {
+        let managed = file(json!({"allowManagedPermissionRulesOnly": only}));
+        for files in [[&managed, &other], [&other, &managed]] {
+            let policy = imported(Format::Claude, &files.map(String::as_str));
+            policy.check(expected, &["tool", "tool x"]);
+            policy.check(Expected::Allow, &["x", "x a"]);
+            policy.check(Expected::Refuse, &["x y", "x z"]);
+        }
+    }
+}
+
+#[test]
 fn codexs_own_examples_become_rules_and_examples() {
     let policy = imported(
         Format::Codex,
@@ -197,6 +244,17 @@ fn what_codex_may_forbid_otherwise_takes_out_everything() {
         let policy = imported(Format::Codex, &[&format!("{allow}{more}")]);
         policy.check(if is_allowed { Expected::Allow } else { Expected::Refuse }, &["x a"]);
         assert_eq!(policy.missing.is_empty(), more.is_empty(), "{more}");
+    }
+    let rule = "prefix_rule(pattern = [[\"x\", \"y\"], \"a\"], ";
+    for (more, is_read) in [
+        ("match = [\"x a\", [\"y\", \"a\", \"b\"]], not_match = [\"x\", \"y b\"])", true),
+        ("match = [\"/bin/x a\"], not_match = [\"/bin/x a\"])", true),
+        ("match = [\"x b\"])", false),
+        ("match = [\"x a\", [\"z\", \"a\"]])", false),
+        ("not_match = [\"y a b\"])", false),
+    ] {
+        let text = format!("{rule}{more}");
+        assert_eq!(import(Format::Codex, &[("a", text.clone())]).is_ok(), is_read, "{text}");
     }
     for wrong in
         ["prefix_rule()", "prefix_rule(pattern = [])", "prefix_rule(pattern = [\"x\"], decision = \"no\")", "f("]
@@ -263,7 +321,24 @@ priority = 0
         ("", false),
         ("priority = 1\nmodes = [\"yolo\"]", false),
         ("priority = 1\n[[rule]]\ndecision = \"deny\"\npriority = 1", false),
-        ("priority = 1\n[[rule]]\ndecision = \"deny\"\npriority = 0", true),
+        ("priority = 1\n[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 0", true),
+        // Gemini CLI rejects the file.
+        ("priority = 1000", false),
+        ("priority = -1", false),
+        ("priority = 1.5", false),
+        ("priority = 1\n[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 1000", false),
+        ("priority = 1\n[[rule]]\ndecision = \"deny\"\npriority = 0", false),
+        ("priority = 1\n[rule.toolAnnotations]\nreadOnlyHint = true", false),
+        ("priority = 1\n[[safety_checker]]\ntoolName = \"run_shell_command\"", false),
+        (
+            "priority = 1\n[[safety_checker]]\ntoolName = [\"write_file\", \"*\"]\ncommandPrefix = \"x a\"\npriority = 5",
+            false,
+        ),
+        ("priority = 1\n[[safety_checker]]\ntoolName = \"run_shell_command\"\ncommandRegex = \"x.*a\"", false),
+        (
+            "priority = 1\n[[safety_checker]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"y\"\n[safety_checker.checker]\ntype = \"external\"\n[[safety_checker]]\ntoolName = \"write_file\"\n[safety_checker.checker]\ntype = \"external\"",
+            true,
+        ),
         (
             "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\nargsPattern = \"y\"\ndecision = \"deny\"\npriority = 2",
             false,
@@ -334,6 +409,42 @@ fn opencodes_own_examples_hold_and_overlaps_that_depend_on_order_are_left_out() 
 }
 
 #[test]
+fn what_any_agent_of_opencode_denies_or_asks_about_holds() {
+    let of = |more: &str| {
+        let text = format!(r#"{{"permission": {{"bash": {{"tool *": "allow", "a *": "ask"}}}}, {more}}}"#);
+        imported(Format::Opencode, &[&text])
+    };
+    for (more, expected) in [
+        (r#""agent": {"build": {"permission": {"bash": "deny"}}}"#, Expected::Refuse),
+        (r#""agent": {"build": {"permission": "ask"}}"#, Expected::Ask),
+        (r#""agent": {"x": {"permission": {"bash": {"tool p *": "deny"}}}}"#, Expected::Refuse),
+        (r#""agent": {"x": {"permission": {"b*": "deny"}}}"#, Expected::Refuse),
+        (r#""agent": {"*": {"permission": {"bash": {"*": "deny", "tool *": "ask"}}}}"#, Expected::Ask),
+        (r#""agent": {"x": {"permission": {"bash": {"*": "deny", "tool *": "allow"}}}}"#, Expected::Allow),
+        (r#""agent": {"x": {"permission": {"edit": "deny"}}}"#, Expected::Allow),
+        (r#""agent": {"build": {"tools": {"bash": false}}}"#, Expected::Refuse),
+        (r#""mode": {"build": {"tools": {"*": false}}}"#, Expected::Refuse),
+        (r#""tools": {"*": false}"#, Expected::Refuse),
+        (r#""permissions": [{"action": "shell", "resource": "tool *", "effect": "deny"}]"#, Expected::Refuse),
+    ] {
+        of(more).check(expected, &["tool p", "tool p x"]);
+    }
+    // An agent's own permissions grant nothing, and lift nothing.
+    let policy = of(r#""agent": {"build": {"permission": {"bash": {"*": "allow", "b *": "ask"}}}}"#);
+    policy.check(Expected::Refuse, &["b", "c"]);
+    policy.check(Expected::Ask, &["a"]);
+    policy.check(Expected::Allow, &["tool"]);
+    // opencode asks about paths outside of the project, whatever one agent may.
+    let policy = imported(
+        Format::Opencode,
+        &[
+            r#"{"permission": {"bash": {"rm *": "allow"}}, "agent": {"x": {"permission": {"external_directory": "allow"}}}}"#,
+        ],
+    );
+    policy.check(Expected::Refuse, &["rm /etc/x"]);
+}
+
+#[test]
 fn opencode_asks_about_paths_outside_unless_no_file_says_otherwise() {
     let commands = r#""bash": {"rm *": "allow", "x *": "allow"}"#;
     let file = |outside: &str| format!(r#"{{"permission": {{{outside}{commands}}}}}"#);
@@ -398,13 +509,150 @@ fn a_command_of_a_profile_is_extended_and_no_wider_than_the_entry() {
 }
 
 #[test]
+fn what_is_not_taken_leaves_nothing_wider_in_its_place() {
+    // A question that can't be asked is a denial, for lines that a wider entry would allow.
+    let policy = claude(&["Bash"], &["Bash(rm:*)"], &["Bash(rm -rf *)", "Read(./.env)"]);
+    policy.check(Expected::Refuse, &["rm -rf src", "rm -fr src", "rm x", "rm", "x"]);
+    let policy = claude(&["Bash"], &["Bash(rm:*)"], &["Bash(rm -rf *)"]);
+    policy.check(Expected::Ask, &["rm -fr src", "rm x"]);
+    policy.check(Expected::Refuse, &["rm -rf src"]);
+    let policy = claude(&["Bash", "Bash(ls)"], &["Bash(cp *)"], &["Bash(cp -f *)", "Bash(cat -v *)", "Edit(./x)"]);
+    policy.check(Expected::Refuse, &["cp a b", "cp -f a b", "cat .env", "cat -v x", "ls x"]);
+    // A person is asked there about paths outside of the project.
+    let policy = claude(&["Bash"], &[], &["Bash(rm -rf *)", "Bash(cat -v *)"]);
+    policy.check(Expected::Refuse, &["rm -rf x", "rm /etc/x", "cat -v x"]);
+    let policy = claude(&["Bash", "Bash(xargs a)"], &["Bash(xargs *)"], &[]);
+    policy.check(Expected::Refuse, &["xargs rm x", "xargs a"]);
+    let long = format!("x y{}", " z".repeat(100));
+    let policy = claude(&["Bash(x *)"], &[&format!("Bash({long})")], &[]);
+    policy.check(Expected::Refuse, &[&long, "x y"]);
+}
+
+#[test]
+fn blanks_that_separate_no_words_make_no_denial_narrower() {
+    for pattern in
+        ["tool  publish *", " tool publish *", "tool publish  *", "tool publish :*", "tool  publish:*", "tool  pub*"]
+    {
+        let policy = claude(&["Bash(tool *)"], &[], &[&format!("Bash({pattern})")]);
+        policy.check(Expected::Refuse, &["tool publish x", "tool publish"]);
+        let policy = claude(&["Bash(tool *)"], &[&format!("Bash({pattern})")], &[]);
+        policy.check(Expected::Refuse, &["tool publish x", "tool publish"]);
+        assert!(policy.missing.contains(&format!("1: Bash({pattern})")), "{pattern}: {:?}", policy.missing);
+    }
+    let policy = claude(&["Bash(tool:*)"], &[], &["Bash(tool  publish *)"]);
+    policy.check(Expected::Allow, &["tool", "tool x"]);
+    let policy = claude(&["Bash(gat log:*)"], &[], &["Bash(gat  log *)"]);
+    policy.check(Expected::Refuse, &["gat log", "gat log x"]);
+    for (pattern, line) in
+        [("tool publish ", "tool publish"), (" ", "tool x"), ("tool  \"x", "tool x"), (":*", "tool x")]
+    {
+        let policy = claude(&["Bash(tool *)"], &[], &[&format!("Bash({pattern})")]);
+        policy.check(Expected::Refuse, &[line]);
+    }
+    // A question lifts no denial of the same words.
+    let of =
+        |patterns: &str| imported(Format::Opencode, &[&format!("{{\"permission\": {{\"bash\": {{{patterns}}}}}}}")]);
+    of(r#""tool *": "allow", "tool  publish *": "deny""#).check(Expected::Refuse, &["tool publish x"]);
+    let policy = of(r#""tool *": "allow", "tool publish *": "deny", "tool  publish *": "ask""#);
+    policy.check(Expected::Refuse, &["tool publish x"]);
+    let policy = of(r#""tool  publish *": "deny", "tool publish *": "allow""#);
+    policy.check(Expected::Refuse, &["tool publish x"]);
+    let policy = of(r#""tool  publish *": "allow""#);
+    policy.check(Expected::Refuse, &["tool publish x"]);
+    assert_eq!(policy.missing, ["1: tool  publish *"]);
+}
+
+#[test]
+fn what_is_denied_of_commands_that_lines_run_themselves_is_listed_and_no_rule() {
+    let names = ["cd", "true", "false", ":", "exit"];
+    for name in names {
+        for (pattern, words) in
+            [(format!("{name} *"), vec![name]), (name.to_owned(), vec![name]), (format!("{name} x"), vec![name, "x"])]
+        {
+            let rule = format!("Bash({pattern})");
+            let gemini = |decision: &str| {
+                format!(
+                    "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"{}\"\ndecision = \"{decision}\"\npriority = 1\n",
+                    words.join(" ")
+                )
+            };
+            let codex =
+                |decision: &str| format!("prefix_rule(pattern = {}, decision = \"{decision}\")\n", json!(words));
+            for policy in [
+                claude(&["Bash(tool *)"], &[], &[&rule]),
+                claude(&["Bash(tool *)"], &[&rule], &[]),
+                imported(Format::Gemini, &[&gemini("deny")]),
+                imported(Format::Gemini, &[&gemini("ask_user")]),
+                imported(Format::Codex, &[&codex("forbidden")]),
+                imported(Format::Codex, &[&codex("prompt")]),
+                imported(Format::Opencode, &[&json!({"permission": {"bash": {pattern.as_str(): "deny"}}}).to_string()]),
+            ] {
+                assert!(policy.rules.get(name).is_none(), "{pattern}\n{}", policy.text);
+                assert_eq!(policy.missing.len(), 1, "{pattern}: {:?}", policy.missing);
+            }
+        }
+    }
+    // Where no lines are read, they are programs.
+    let policy = claude(&["Bash(true *)", "Bash(cd *)"], &["Bash(true y)"], &["Bash(true x)"]);
+    policy.check(Expected::Allow, &["true", "true z"]);
+    policy.check(Expected::Refuse, &["true x", "true y", "cd x"]);
+    assert_eq!(policy.missing, ["1: Bash(cd *)", "1: Bash(true y)", "1: Bash(true x)"]);
+    // Others are programs for lines, too, and refused because nothing allows them.
+    let policy = claude(&["Bash(tool *)"], &[], &["Bash(pwd)", "Bash(a b *)", "Bash(curl *)"]);
+    assert_eq!(
+        (&policy.missing[..], &policy.known[..]),
+        (&[][..], &["1: Bash(pwd)".to_owned(), "1: Bash(a b *)".to_owned()][..])
+    );
+}
+
+#[test]
+fn the_line_of_a_shell_is_read_only_where_the_source_allows_it() {
+    let all = [
+        "bash",
+        "/bin/bash",
+        "/usr/bin/bash",
+        "sh",
+        "/bin/sh",
+        "/usr/bin/sh",
+        "dash",
+        "/bin/dash",
+        "/usr/bin/dash",
+        "zsh",
+        "/bin/zsh",
+        "/usr/bin/zsh",
+    ];
+    let denied =
+        |policy: &Policy| -> Vec<&str> { all.into_iter().filter(|shell| policy.rules.get(shell).is_some()).collect() };
+    let policy = claude(&["Bash(tool *)"], &[], &[]);
+    assert_eq!(denied(&policy), all, "{}", policy.text);
+    policy.check(Expected::Refuse, &["bash -c tool", "/usr/bin/zsh -lc tool", "sh"]);
+    assert_eq!(policy.missing, [""; 0]);
+    for policy in [
+        claude(&["Bash(tool *)"], &["Bash(bash *)"], &[]),
+        claude(&["Bash(tool *)", "Bash(bash *)"], &["Bash(bash -c *)"], &[]),
+        imported(Format::Codex, &["prefix_rule(pattern=['tool'])\nprefix_rule(pattern=['bash'], decision='prompt')"]),
+    ] {
+        assert_eq!(denied(&policy), all, "{}", policy.text);
+        policy.check(Expected::Refuse, &["bash -c tool", "/bin/bash -lc tool"]);
+        assert!(!policy.missing.is_empty());
+    }
+    // Who allows a shell allows the line, each command of which is still decided on.
+    let policy = claude(&["Bash(tool *)", "Bash(bash *)"], &[], &[]);
+    assert_eq!(denied(&policy), all[1..], "{}", policy.text);
+    policy.check(Expected::Allow, &["bash -c tool"]);
+    assert_eq!(denied(&claude(&["Bash(tool *)", "Bash"], &[], &[])), [""; 0]);
+    // Where nothing is allowed there is nothing to deny.
+    assert_eq!(denied(&claude(&["Bash(x $y)"], &[], &["Bash(tool *)"])), [""; 0]);
+}
+
+#[test]
 fn nothing_in_a_source_ends_a_comment_or_a_string() {
     let policy = claude(
-        &["Bash(git log\nversion: 2)", "X\ncommands: {sh: any}", "Bash(x:y *)"],
+        &["Bash(git log\nversion: 2)", "X\ncommands: {ksh: any}", "Bash(x:y *)"],
         &[],
         &["Bash(a\u{2028}b *)", "Bash(x # *)"],
     );
-    assert!(!policy.text.contains("version: 2") && policy.rules.get("sh").is_none());
+    assert!(!policy.text.contains("version: 2") && policy.rules.get("ksh").is_none());
     let policy = imported(Format::Codex, &["prefix_rule(pattern = ['a b', '\"', '\\n', '- x: {'])"]);
     assert_eq!(policy.decide(&["a b", "\"", "\n", "- x: {"].map(str::to_owned)), Expected::Refuse, "{}", policy.text);
     let policy = imported(Format::Codex, &["prefix_rule(pattern = ['ab', '\"', '\\n', '- x: {', ''])"]);
@@ -468,7 +716,8 @@ fn starts_at_a_boundary(text: &str, prefix: &str) -> bool {
 }
 
 /// Words that make overlaps, options, and commands of profiles.
-const WORDS: [&str; 12] = ["git", "log", "push", "x", "-f", "--no-pager", "ls", "kubectl", "get", "-n", "y", "status"];
+const WORDS: [&str; 13] =
+    ["-c", "git", "log", "push", "x", "-f", "--no-pager", "ls", "kubectl", "get", "-n", "y", "status"];
 
 fn word() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&WORDS[..])
@@ -476,25 +725,75 @@ fn word() -> impl Strategy<Value = &'static str> {
 
 fn line() -> impl Strategy<Value = Vec<String>> {
     let first = prop::sample::select(&["git", "x", "ls", "kubectl", "y"][..]);
-    (first, prop::collection::vec(word(), 0..4))
-        .prop_map(|(first, rest)| std::iter::once(first).chain(rest).map(str::to_owned).collect())
+    let shell =
+        prop::option::weighted(0.2, prop::sample::select(&[("bash", "-c"), ("bash", "-lc"), ("/bin/sh", "-c")][..]));
+    (first, prop::collection::vec(word(), 0..4), shell).prop_map(|(first, rest, shell)| {
+        let words: Vec<String> = std::iter::once(first).chain(rest).map(str::to_owned).collect();
+        match shell {
+            Some((shell, option)) => vec![shell.to_owned(), option.to_owned(), words.join(" ")],
+            None => words,
+        }
+    })
+}
+
+/// The text of a line with these words.
+fn text(words: &[String], blanks: &str) -> String {
+    let quoted = |word: &String| if word.contains(' ') { format!("'{word}'") } else { word.clone() };
+    words.iter().map(quoted).collect::<Vec<_>>().join(blanks)
 }
 
 /// Patterns of text: words, with `*` and `?` at some places.
 fn pattern() -> impl Strategy<Value = String> {
     let piece = prop_oneof![6 => word().prop_map(str::to_owned), 1 => Just("*".to_owned()), 1 => word().prop_map(|word| format!("{word}*"))];
-    let end = prop::sample::select(&["", "", " *", " *", ":*", "*", "?"][..]);
-    let first = prop::sample::select(&["git", "git", "x", "x", "ls", "kubectl", "*"][..]);
-    (first, prop::collection::vec(piece, 0..3), end).prop_map(|(first, rest, end)| {
-        std::iter::once(first.to_owned()).chain(rest).collect::<Vec<_>>().join(" ") + end
+    let end = prop::sample::select(&["", "", " *", " *", ":*", "*", "?", " ", " :*"][..]);
+    let first =
+        prop::sample::select(&["git", "git", "x", "x", "ls", "kubectl", "*", "rm", " x", "", "bash", "/bin/sh"][..]);
+    (first, prop::collection::vec(piece, 0..3), blanks(), end).prop_map(|(first, rest, blanks, end)| {
+        std::iter::once(first.to_owned()).chain(rest).collect::<Vec<_>>().join(blanks) + end
     })
+}
+
+fn blanks() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&[" ", " ", " ", "  "][..])
+}
+
+/// Texts of a line with these words: the number of blanks makes no difference to them.
+fn texts(words: &[String]) -> [String; 4] {
+    let line = text(words, " ");
+    [text(words, "  "), format!(" {line}"), format!("{line} "), line]
+}
+
+/// The decision of a source that compares text: for the words with single blanks, and for the other texts of the line what an entry says
+/// that is not about these. `decides` returns an effect and the number of the entry that it comes from.
+fn meant(
+    words: &[String],
+    decides: impl Fn(&str) -> Option<(u8, usize)>,
+    is_about: impl Fn(usize, &str) -> bool,
+) -> u8 {
+    let line = text(words, " ");
+    let texts = texts(words);
+    let others = texts.iter().filter_map(|text| decides(text)).filter(|(_, number)| !is_about(*number, &line));
+    let own = decides(&line).map_or(REFUSE, |(effect, _)| effect);
+    others.map(|(effect, _)| effect).fold(own, u8::max)
 }
 
 fn words_pattern() -> impl Strategy<Value = Vec<Vec<String>>> {
     let alternatives = || prop::collection::vec(word().prop_map(str::to_owned), 1..3);
-    let first = prop::sample::select(&["git", "x", "ls", "kubectl"][..]).prop_map(|word| vec![word.to_owned()]);
+    let first = prop::sample::select(&["git", "x", "ls", "kubectl", "bash"][..]).prop_map(|word| vec![word.to_owned()]);
     (first, prop::collection::vec(alternatives(), 0..3))
         .prop_map(|(first, rest)| std::iter::once(first).chain(rest).collect())
+}
+
+/// The kind of a table of Gemini CLI that is no rule but a checker.
+const CHECKER: u8 = 6;
+
+fn gemini_priority() -> impl Strategy<Value = i64> {
+    prop_oneof![20 => 0..4_i64, 1 => Just(1000)]
+}
+
+fn gemini_prefix() -> impl Strategy<Value = Vec<&'static str>> {
+    let first = prop_oneof![6 => word(), 1 => Just("bash")];
+    (first, prop::collection::vec(word(), 0..3)).prop_map(|(first, rest)| std::iter::once(first).chain(rest).collect())
 }
 
 fn effect() -> impl Strategy<Value = u8> {
@@ -516,24 +815,35 @@ fn lines() -> impl Strategy<Value = Vec<Vec<String>>> {
 
 proptest! {
     #[test]
-    fn no_line_is_laxer_than_in_claude_code(rules in prop::collection::vec((pattern(), effect()), 1..6), lines in lines()) {
+    fn no_line_is_laxer_than_in_claude_code(
+        rules in prop::collection::vec((pattern(), effect()), 1..6),
+        file in prop::option::of(prop::sample::select(&["Read(./x)", "Edit"][..])),
+        lines in lines(),
+    ) {
         let of = |wanted: u8| -> Vec<String> {
             rules.iter().filter(|(_, effect)| *effect == wanted).map(|(pattern, _)| format!("Bash({pattern})")).collect()
         };
-        let text = json!({"permissions": {"allow": of(ALLOW), "ask": of(ASK), "deny": of(REFUSE)}}).to_string();
+        let denied: Vec<String> = of(REFUSE).into_iter().chain(file.map(str::to_owned)).collect();
+        let text = json!({"permissions": {"allow": of(ALLOW), "ask": of(ASK), "deny": denied}}).to_string();
         is_narrower(&imported(Format::Claude, &[&text]), &lines, |words| {
-            let line = words.join(" ");
-            let matching = rules.iter().filter(|(pattern, _)| match pattern.strip_suffix(":*") {
-                Some(prefix) => matches(&format!("{prefix} *"), &line, false),
-                None => matches(pattern, &line, false),
-            });
-            matching.map(|(_, effect)| *effect).max().unwrap_or(REFUSE)
+            let is_about = |number: usize, text: &str| match rules[number].0.strip_suffix(":*").map(str::trim_end) {
+                Some("") => true,
+                Some(prefix) => matches(&format!("{prefix} *"), text, false),
+                None => matches(&rules[number].0, text, false),
+            };
+            let decides = |text: &str| {
+                (0..rules.len()).filter(|number| is_about(*number, text)).map(|number| (rules[number].1, number)).max()
+            };
+            // Its words may name the file.
+            let names_it = file.is_some() && words.len() > 1 && words[0] == "ls";
+            if names_it { REFUSE } else { meant(words, decides, is_about) }
         })?;
     }
 
     #[test]
     fn no_line_is_laxer_than_in_opencode(
         files in prop::collection::vec(prop::collection::vec((pattern(), effect()), 1..5), 1..3),
+        agent in prop::option::of(prop::collection::vec((pattern(), effect()), 1..4)),
         lines in lines(),
     ) {
         let name = |effect: u8| ["allow", "ask", "deny"][usize::from(effect)];
@@ -553,10 +863,26 @@ proptest! {
             let patterns: Vec<String> = unique.iter().map(|(pattern, effect)| format!("{}: \"{}\"", json!(pattern), name(*effect))).collect();
             texts.push(format!("{{\"permission\": {{\"bash\": {{{}}}}}}}", patterns.join(",\n")));
         }
+        let mut of_agent: Vec<(String, u8)> = Vec::new();
+        for (pattern, effect) in agent.iter().flatten() {
+            if !of_agent.iter().any(|(other, _)| other == pattern) {
+                of_agent.push((pattern.clone(), *effect));
+            }
+        }
+        let patterns: Vec<String> = of_agent.iter().map(|(pattern, effect)| format!("{}: \"{}\"", json!(pattern), name(*effect))).collect();
+        texts.push(format!("{{\"agent\": {{\"build\": {{\"permission\": {{\"bash\": {{{}}}}}}}}}}}", patterns.join(",\n")));
+        let with_agent: Vec<(String, u8)> = merged.iter().chain(&of_agent).cloned().collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         is_narrower(&imported(Format::Opencode, &texts), &lines, |words| {
-            let line = words.join(" ");
-            merged.iter().rev().find(|(pattern, _)| matches(pattern, &line, true)).map_or(REFUSE, |(_, effect)| *effect)
+            let meant = |rules: &[(String, u8)]| {
+                let is_about = |number: usize, text: &str| matches(&rules[number].0, text, true);
+                let decides = |text: &str| {
+                    let last = (0..rules.len()).rev().find(|number| is_about(*number, text));
+                    last.map(|number| (rules[number].1, number))
+                };
+                meant(words, decides, is_about)
+            };
+            meant(&merged).max(meant(&with_agent))
         })?;
     }
 
@@ -579,12 +905,12 @@ proptest! {
 
     #[test]
     fn no_line_is_laxer_than_in_gemini_cli(
-        rules in prop::collection::vec((prop::collection::vec(word(), 1..4), effect(), 0..4_i64, 0..6_u8), 1..6),
+        rules in prop::collection::vec((gemini_prefix(), blanks(), effect(), gemini_priority(), 0..7_u8), 1..6),
         lines in lines(),
     ) {
         let name = |effect: u8| ["allow", "ask_user", "deny"][usize::from(effect)];
-        let text: String = rules.iter().map(|(words, effect, priority, kind)| {
-            let prefix = words.join(" ");
+        let text: String = rules.iter().map(|(words, blanks, effect, priority, kind)| {
+            let prefix = words.join(blanks);
             let (tool, condition) = match kind {
                 0 => ("run_shell_command", format!("commandRegex = \"{prefix}.*f\"")),
                 1 => ("run_shell_command", format!("commandPrefix = [\"nothing\", \"{prefix}\"]")),
@@ -593,24 +919,35 @@ proptest! {
                 3 => (["mcp_*", "run_*_thing"][words.len() % 2], String::new()),
                 _ => ("run_shell_command", format!("commandPrefix = '{prefix}'")),
             };
+            if *kind == CHECKER {
+                return format!("[[safety_checker]]\ntoolName = \"{tool}\"\n{condition}\n");
+            }
             format!("[[rule]]\ntoolName = \"{tool}\"\n{condition}\ndecision = \"{}\"\npriority = {priority}\n", name(*effect))
         }).collect();
         let policy = imported(Format::Gemini, &[&text]);
         for in_mode in [false, true] {
             is_narrower(&policy, &lines, |words| {
-                let line = words.join(" ");
-                let matching = rules.iter().filter(|(words, _, _, kind)| {
-                    let prefix = words.join(" ");
+                let is_about = |number: usize, text: &str| {
+                    let (words, blanks, _, _, kind) = &rules[number];
+                    let prefix = words.join(blanks);
                     match kind {
-                        0 => matches(&format!("{prefix}*f*"), &line, false),
-                        2 => in_mode && starts_at_a_boundary(&line, &prefix),
+                        0 => matches(&format!("{prefix}*f*"), text, false),
+                        2 => in_mode && starts_at_a_boundary(text, &prefix),
                         3 => false,
-                        _ => starts_at_a_boundary(&line, &prefix),
+                        _ => starts_at_a_boundary(text, &prefix),
                     }
-                });
-                // Of equal priorities the first one decides there.
-                let first = matching.rev().max_by_key(|(_, _, priority, _)| *priority);
-                first.map_or(REFUSE, |(_, effect, ..)| *effect)
+                };
+                let decides = |text: &str| {
+                    // Of equal priorities the first one decides there.
+                    let matching = |number: &usize| is_about(*number, text);
+                    if let Some(number) = (0..rules.len()).filter(|number| rules[*number].4 == CHECKER).find(matching) {
+                        return Some((REFUSE, number));
+                    }
+                    let matching = (0..rules.len()).rev().filter(matching);
+                    matching.max_by_key(|number| rules[*number].3).map(|number| (rules[number].2, number))
+                };
+                let is_rejected = rules.iter().any(|(.., priority, kind)| *priority > 999 && *kind != CHECKER);
+                if is_rejected { REFUSE } else { meant(words, decides, is_about) }
             })?;
         }
     }

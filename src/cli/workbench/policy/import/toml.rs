@@ -54,7 +54,11 @@ pub(super) fn parse(text: &str) -> Result<Vec<Table>, Wrong> {
                 if !reader.eat(if is_list { "]]" } else { "]" }) {
                     return Err((line, "the header of a table is not closed".to_owned()));
                 }
-                if !is_list && tables.iter().skip(1).any(|table| table.header == header) {
+                // Each table of a list has its own tables below it.
+                let own = tables
+                    .iter()
+                    .rposition(|table| header.strip_prefix(&table.header).is_some_and(|rest| rest.starts_with('.')));
+                if !is_list && tables.iter().skip(own.unwrap_or(0).max(1)).any(|table| table.header == header) {
                     return Err((line, format!("the table `{header}` is there twice")));
                 }
                 tables.push(Table { line, header, entries: Vec::new() });

@@ -98,6 +98,11 @@ impl Node {
         self.here.grants() || self.beyond.grants() || self.children.iter().any(Self::grants)
     }
 
+    /// Whether any line with more words than the tree knows runs without a question.
+    pub fn allows_more(&self) -> bool {
+        self.beyond.effect == Some(Effect::Allow) || self.children.iter().any(Self::allows_more)
+    }
+
     /// The strictest that is decided from here on; what nothing decides counts as denied.
     pub fn strictest(&self) -> Effect {
         let own = [self.here, self.beyond].map(|verdict| verdict.effect.unwrap_or(Effect::Deny));

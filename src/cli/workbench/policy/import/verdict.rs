@@ -20,14 +20,20 @@ impl Verdict {
     }
 }
 
+/// A file or a part of it, which decides for itself.
+type Deciding<'e> = (&'e str, Option<&'e str>);
+
 /// Decides on command lines that all of `certain` mean, and that some of `perhaps` may mean. The result is the strictest that can
 /// come out, whichever of these do.
 ///
-/// Of several files the strictest decision holds, since nothing says which of them counts more. With `keeps_stricter`, an entry that is
+/// Of several files the strictest decision holds, since nothing says which of them counts more; of parts of a file as well. With `keeps_stricter`, an entry that is
 /// overruled by a later one holds all the same, unless it is the wider one.
 pub(super) fn decide(entries: &[Entry], certain: &[usize], perhaps: &[usize], keeps_stricter: bool) -> Verdict {
-    let mut files: BTreeMap<&str, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
-    let file = |number: &usize| entries.get(*number).map_or("", |entry| &*entry.place.file);
+    let mut files: BTreeMap<Deciding<'_>, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+    let file = |number: &usize| match entries.get(*number) {
+        Some(entry) => (&*entry.place.file, entry.part.as_deref()),
+        None => ("", None),
+    };
     for number in certain {
         files.entry(file(number)).or_default().0.push(*number);
     }
@@ -36,7 +42,9 @@ pub(super) fn decide(entries: &[Entry], certain: &[usize], perhaps: &[usize], ke
     }
     let strictest = files.values().filter_map(|(certain, perhaps)| in_file(entries, certain, perhaps, keeps_stricter));
     match strictest.max_by_key(|(effect, _)| *effect) {
-        Some((effect, by)) if !certain.is_empty() => Verdict { effect: Some(effect), by: Some(by) },
+        Some((effect, by)) if certain.iter().any(|number| file(number).1.is_none()) => {
+            Verdict { effect: Some(effect), by: Some(by) }
+        }
         Some((_, by)) => Verdict { effect: None, by: Some(by) },
         None => Verdict { effect: None, by: None },
     }

@@ -51,6 +51,15 @@ pub(super) fn command(node: &Node, entries: &[Entry]) -> String {
     text
 }
 
+/// Writes in one line that a command is denied with any arguments.
+pub(super) fn denied(command: &str) -> String {
+    let operands = any(Effect::Deny).operands();
+    format!(
+        "  {}: {{syntax: operands, decision: deny, reason: call the command itself, operands: {operands}}}\n",
+        quoted(command)
+    )
+}
+
 /// Writes a command that extends a profile, if the profile's rule takes nothing that the entries don't: the whole command, or some
 /// of its subcommands.
 pub(super) fn extending(node: &Node, profile: &str, rule: &CommandRule) -> Option<String> {
