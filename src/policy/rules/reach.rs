@@ -69,8 +69,6 @@ pub enum PathError {
     Linked,
     /// It must exist, but does not.
     Missing,
-    /// It is to be written, and its directory does not exist.
-    NoDirectory,
     /// The paths of the call have more parts than are walked.
     TooLong,
     /// The system reported another error.
@@ -91,7 +89,7 @@ impl PathError {
             // To move or remove a directory is to change all that lies in it.
             Self::Root | Self::Protected | Self::PerhapsOutside { .. } => false,
             Self::Unmeasured | Self::NoProject => false,
-            Self::Linked | Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
+            Self::Linked | Self::Missing | Self::TooLong | Self::Failed { .. } => false,
         }
     }
 
@@ -108,7 +106,7 @@ impl PathError {
             Self::Outside { .. } | Self::PerhapsOutside { .. } | Self::Unmeasured | Self::NoProject => {
                 RefusalKind::Undescribed
             }
-            Self::Missing | Self::NoDirectory => RefusalKind::Undescribed,
+            Self::Missing => RefusalKind::Undescribed,
         }
     }
 
@@ -142,7 +140,6 @@ impl PathError {
                  one, make a copy under another name and move it here"
             ),
             Self::Missing => format!("{text} does not exist"),
-            Self::NoDirectory => format!("{text} can't be {done}: the directory that it lies in does not exist"),
             Self::TooLong => format!(
                 "{text} is not looked up, since the paths of this call have more than {MOST_STEPS} parts together, or those of \
                  the calls that came with it more than {MOST_STEPS_TOGETHER}; pass fewer or shorter paths"
@@ -356,7 +353,12 @@ impl OnDisk<'_> {
         };
         self.named.0 |=
             is_instruction(Path::new(text)) || is_instruction(&reached.path()) || !is_whole && holds_one(&reached);
-        self.named.1 |= path.access == Access::Write && matches!(reached, Reached::There { is_directory: true, .. });
+        // Where directories are missing, the program makes them (`install -D`).
+        let takes_files = match &reached {
+            Reached::There { is_directory, .. } => *is_directory,
+            Reached::Missing { names, .. } => names.len() > 1,
+        };
+        self.named.1 |= path.access == Access::Write && takes_files;
         if self.named == (true, true) {
             return Err(PathError::Protected);
         }
@@ -364,9 +366,6 @@ impl OnDisk<'_> {
         match (&reached, path.access) {
             (Reached::There { .. }, Access::Write) if is_whole => Err(PathError::Root),
             (Reached::Missing { .. }, _) if path.exists && narrowed.is_none() => Err(PathError::Missing),
-            (Reached::Missing { names, .. }, Access::Write) if names.len() > 1 && narrowed.is_none() => {
-                Err(PathError::NoDirectory)
-            }
             (Reached::There { .. } | Reached::Missing { .. }, Access::Read | Access::Write) => {
                 Ok(HeldClaim { word: claim.word, access: path.access, reached: Some(reached), narrowed })
             }

@@ -274,9 +274,11 @@ pub fn described(value: &ValueType) -> String {
         }
         ValueType::Text(text) => described_text(text),
         ValueType::Path(path) => {
-            let what = match path.access {
-                Access::Read => "a path",
-                Access::Write => "a path to write to",
+            let what = match (path.access, path.exists) {
+                (Access::Read, false) => "a path",
+                (Access::Read, true) => "a path that exists",
+                (Access::Write, false) => "a path to write to",
+                (Access::Write, true) => "a path that exists, to write to",
             };
             if path.under.is_empty() { what.to_owned() } else { format!("{what} under {}", path.under.join(", ")) }
         }

@@ -303,7 +303,7 @@ fn read_decision(
 }
 
 /// Whether no word but an overlong one is none of it.
-fn takes_any_word(operand: &Operand) -> bool {
+pub(super) fn takes_any_word(operand: &Operand) -> bool {
     let is_any = |text: &TextType| {
         text.chars.is_none()
             && !text.relative

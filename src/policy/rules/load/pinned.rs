@@ -2,7 +2,10 @@
 //! programs: what these run has to be pinned to a list of words.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, OptionRule, Origin, Takes, ValueType};
+use super::super::grammar::{
+    Arguments, CommandRule, Effect, Form, Level, Operand, OptionRule, Origin, Syntax, Takes, ValueType,
+};
+use super::command::takes_any_word;
 use super::escapes::Escapes;
 use super::settings;
 use crate::integrity::{Reach, is_runner, reach_of};
@@ -85,6 +88,11 @@ pub(super) fn is_pinned(takes: &Takes) -> bool {
     matches!(takes, Takes::Value { value: ValueType::OneOf(_), .. })
 }
 
+/// Whether an operand is any number of any words, which says as plainly as `any` that nothing is limited.
+fn takes_anything(operand: &Operand) -> bool {
+    takes_any_word(operand) && operand.least == 0 && operand.most.is_none()
+}
+
 /// Checks that a form limits what an interpreter or a wrapper runs to a fixed list of words.
 fn pinned(
     command: &CommandRule,
@@ -102,6 +110,11 @@ fn pinned(
     }
     // With `--sandbox`, sed and awk start no programs.
     if level.insert.iter().any(|word| word == "--sandbox") {
+        return Ok(());
+    }
+    if level.syntax == Syntax::Operands && form.all_operands().all(takes_anything) && !form.operands.is_empty() {
+        let text = format!("`{}` {}", command.name, reach.meaning());
+        warnings.push(PolicyWarning { origin: form.origin.clone(), text });
         return Ok(());
     }
     for option in form.options.iter() {

@@ -12,9 +12,9 @@ use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
 use super::{keys, types};
-use crate::lines;
 use crate::network::{Network, NetworkError};
 use crate::policy::{changes_reading, quoted};
+use crate::text::is_never_set;
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings. Those that are not given stay as the command has them.
@@ -83,7 +83,7 @@ pub(super) fn env(node: &Node, what: What<'_>, env: &mut EnvRule, context: &Cont
     }
     for (key, node) in fields.read("accept", entries, context)?.unwrap_or_default() {
         let what = What::Named("the variable", &key.text);
-        if !is_name(&key.text) || lines::is_never_set(&key.text) {
+        if !is_name(&key.text) || is_never_set(&key.text) {
             return Err(context.value(node, &what, "a name that decides nothing about which code runs"));
         }
         let typed = types::written_or_named(node, &what, context)?;

@@ -14,6 +14,9 @@ pub(super) enum Position {
 }
 
 /// Whether a value is of a type.
+///
+/// A path that must exist does not begin with `-`, after `--` either: where a program hands these words on (`npm run lint -- --fix`), such a
+/// word is an option of another program, and whether a file of its name exists says nothing about that.
 pub(super) fn is_of(value: &ValueType, text: &str, position: Position) -> bool {
     match value {
         ValueType::Integer { low, high } => is_integer(text, *low, *high),
@@ -24,6 +27,7 @@ pub(super) fn is_of(value: &ValueType, text: &str, position: Position) -> bool {
                 && text != "-"
                 && text.len() <= DEFAULT_LENGTH
                 && may_begin(text, "", position)
+                && !(of.exists && position == Position::AfterDoubleDash && text.starts_with('-'))
                 && holds_all(of.chars.as_ref(), text)
         }
     }
