@@ -1,7 +1,7 @@
 //! Programs that start other programs or run code. Allowing one allows all that it can start, so the operator is warned.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, OnceLock};
 
 /// Why a name on the allow-list deserves a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ const WRAPPERS: &str = "\
     supervisorctl supervisord sux svcadm svn svnadmin svnlook svnserve svscan swift-package swift-run swift-test \
     swiftc swupd synaptic syncthing sysdig systemctl systemd-cat systemd-dissect systemd-inhibit systemd-mount \
     systemd-nspawn systemd-resolve systemd-run systemd-socket-activate systemd-tmpfiles tar task taskset tcc tcpclient \
-    tcpdump tcpserver tdbtool tdnf tee telepresence telnet terminator terminology terraform terragrunt tig tilda tilix \
+    tcpdump tcpserver tdbtool tdnf telepresence telnet terminator terminology terraform terragrunt tig tilda tilix \
     tilt time timedatectl timeout tini tini-static tinygo tmate tmux tofi tofu top torchrun torify torsocks tox \
     trace-cmd trickle troff truss tshark tsocks turbo ucf uclampset ulauncher ultra-runner unbuffer unison unrar \
     unshar unshare unsquashfs unzip urpmi urxvt urxvtc uu_chroot uu_env uu_nice uu_nohup uu_runcon uu_sort uu_split \
@@ -195,10 +195,14 @@ pub(super) fn stem(name: &str) -> &str {
 }
 
 /// Additions of packages to the name of a program: how it was built, or that another one is in front of it.
-const FLAVORS: &str = "\
+static FLAVORS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "\
     amd64 arm64 athena basic bin cgi cli current debug dbg dev distrib fpm freethreaded gtk gtk2 gtk3 intel64 jit lts lucid \
     minimal motif musl nightly nogil nojit nox openbsd orig original pgtk real stable static system tiny traditional wrapped \
-    wrapper x11";
+    wrapper x11"
+        .split(' ')
+        .collect()
+});
 
 fn without_flavor(name: &str) -> &str {
     let name = name.strip_prefix('.').unwrap_or(name);
@@ -207,7 +211,7 @@ fn without_flavor(name: &str) -> &str {
 }
 
 fn is_flavor(word: &str) -> bool {
-    FLAVORS.split(' ').any(|flavor| flavor == word)
+    FLAVORS.contains(word)
 }
 
 /// A name without its version and what follows it: the letters of Python's builds, a flavor, or the machine.
@@ -233,10 +237,14 @@ fn without_version(name: &str) -> Option<&str> {
 }
 
 fn is_machine(word: &str) -> bool {
-    const MACHINES: &str = "\
+    static MACHINES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        "\
         aarch64 alpha amd64 arm avr hppa i386 i486 i586 i686 ia64 loongarch64 m68k mips mips64 mips64el mipsel nvptx powerpc \
-        powerpc64 powerpc64le ppc64 ppc64le riscv32 riscv64 s390x sh4 sparc sparc64 wasm32 x86_64 xtensa";
-    word.starts_with("arm") || MACHINES.split(' ').any(|machine| machine == word)
+        powerpc64 powerpc64le ppc64 ppc64le riscv32 riscv64 s390x sh4 sparc sparc64 wasm32 x86_64 xtensa"
+            .split(' ')
+            .collect()
+    });
+    word.starts_with("arm") || MACHINES.contains(word)
 }
 
 /// A name without the machine and the system that stand in front of it, as in `aarch64-linux-gnu-gcc`.
