@@ -58,6 +58,8 @@ const VARIABLES: &str =
 const BACKGROUND: &str = "call the command with `background: true`";
 const DIRECTORIES: &str = "use `cd`, or the argument `cwd`";
 const NO_SHELL: &str = "there is no shell that it could change; leave it out";
+const ACTIVATE: &str = "leave it out: the programs of the environment are called by their names if they are allowed, or else by \
+                        their paths, such as `.venv/bin/python`";
 const INPUT: &str = "give a command its input by a pipe, `<` or `input`";
 
 /// Builtins of bash that no line runs, sorted, each with what to do instead. `coproc` and `time` are reserved words, too.
@@ -104,7 +106,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("shopt", NO_SHELL),
     ("source", "call what the file runs"),
     ("suspend", "use the tool `stop_call`"),
-    ("time", "the result says how long a call took; leave it out"),
+    ("time", "leave it out: `list_calls` says how long calls took"),
     ("times", NO_SHELL),
     ("trap", NO_SHELL),
     ("type", "use `which`, if it is allowed"),
@@ -129,6 +131,10 @@ impl Builtin {
     pub fn of(words: &[String]) -> Option<Result<Self, BuiltinError>> {
         let (name, arguments) = words.split_first()?;
         if let Some((name, advice)) = advice_for(name) {
+            let is_environment =
+                |file: &String| file.rsplit('/').next().is_some_and(|name| name.starts_with("activate"));
+            let activates = matches!(name, "." | "source") && arguments.first().is_some_and(is_environment);
+            let advice = if activates { ACTIVATE } else { advice };
             return Some(Err(BuiltinError::Refused { name, advice }));
         }
         match (name.as_str(), arguments) {

@@ -10,7 +10,7 @@ use super::word::{Part, Pattern, Piece, Value, Word};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ExpandError {
     /// A variable without a value here.
-    #[error("the variable `{name}` has no value here; write the value out, or quote the `$` to pass it on literally")]
+    #[error("{}", unknown(name))]
     Unknown {
         /// Its name.
         name: String,
@@ -101,6 +101,16 @@ impl Word {
             room.hold(words.len(), words.iter().map(String::len).sum())?;
         }
         Ok(words)
+    }
+}
+
+/// Says that a variable has no value. Commands in a sandbox have a temporary directory of their own, in which a line can't name files.
+fn unknown(name: &str) -> String {
+    match name {
+        "TMPDIR" => "the variable `TMPDIR` has no value in a line: the temporary directory is one of the commands alone, and a line names \
+                     only files in the directories that calls may run in; name one there, or leave it out, since the output is returned"
+            .to_owned(),
+        _ => format!("the variable `{name}` has no value here; write the value out, or quote the `$` to pass it on literally"),
     }
 }
 

@@ -11,6 +11,7 @@ use super::tree::{
 };
 use super::unreadable::{Reason, Unreadable};
 use super::word::{Value, Word, split_name};
+use crate::text::is_never_set;
 
 type Result<T> = std::result::Result<T, Unreadable>;
 
@@ -380,10 +381,4 @@ fn refuse_begin(atoms: &[Atom]) -> std::result::Result<(), Reason> {
         Some(reserved) => Err(Reason::Reserved(reserved)),
         None => Ok(()),
     }
-}
-
-/// Variables that decide which code runs, or how a shell works.
-pub fn is_never_set(name: &str) -> bool {
-    ["PATH", "IFS", "ENV", "PWD", "OLDPWD", "SHELLOPTS"].contains(&name)
-        || ["BASH", "LD_", "DYLD_"].iter().any(|prefix| name.starts_with(prefix))
 }

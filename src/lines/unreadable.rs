@@ -50,9 +50,7 @@ pub enum Reason {
     #[error("{} is not read in a line, also not in double quotes; call the inner command first and write out what it prints, or use single quotes to pass it on literally", Shown(.0))]
     Substitution(&'static str),
     /// A keyword where a command begins.
-    #[error(
-        "`{0}` is a keyword of shells, and a line has only commands; write commands one by one with `&&`, `||` and `;`"
-    )]
+    #[error("`{0}` is a keyword of shells, and a line has only commands; {advice}", advice = instead_of_keyword(.0))]
     Reserved(&'static str),
     /// A parenthesis that is no group.
     #[error(
@@ -98,7 +96,7 @@ pub enum Reason {
     )]
     Parameter,
     /// A `$` in front of something else.
-    #[error("`$` in front of {0:?} is not read in a line; use single quotes to pass it on literally")]
+    #[error("`$` in front of {0:?} is not read in a line; {advice}", advice = instead_of_dollar(*.0))]
     Dollar(char),
     /// A variable directly before something that shells may count to it.
     #[error("`${name}` directly in front of `{after}` is not read; write `${{{name}}}`")]
@@ -114,9 +112,9 @@ pub enum Reason {
     /// An escape within `$'…'`.
     #[error(r"within `$'…'` only `\a \b \e \f \n \r \t \v \\ \' \x01` to `\x7F` and `\1` to `\177` are read; write the character itself")]
     Escape,
-    /// A `~` in another place than the begin of a path.
+    /// A `~` in another place than the beginning of a path.
     #[error(
-        "`~` is read alone or in front of `/`, at the begin of a word; write the path out, or quote it to pass it on literally"
+        "`~` is read alone or in front of `/`, at the beginning of a word; write the path out, or quote it to pass it on literally"
     )]
     Tilde,
     /// Braces that bash reads differently.
@@ -191,10 +189,27 @@ pub enum Reason {
     LongBraces,
 }
 
+/// Advises what to do about a keyword.
+fn instead_of_keyword(word: &str) -> &'static str {
+    match word {
+        "time" => "leave `time` out: `list_calls` says how long calls took",
+        "{" => "write `( … )` around the commands",
+        _ => "write commands one by one with `&&`, `||` and `;`",
+    }
+}
+
+/// Advises what to do about a `$` in front of this character.
+fn instead_of_dollar(next: char) -> &'static str {
+    match next {
+        '?' => "leave `$?` out: the answer holds the exit code, and `&&` and `||` depend on it",
+        _ => "use single quotes to pass it on literally",
+    }
+}
+
 /// Advises what to write instead of an operator.
 fn instead_of(operator: &str) -> &'static str {
     match operator {
-        "&" => "call the command with `background: true`",
+        "&" => "call the command with `background: true`, or quote it to pass it on literally",
         "<(" | ">(" => "write to a file first, or use a pipe",
         "((" | "))" => "arithmetic is not read; put a blank between parentheses of groups",
         "!(" => "put a blank between `!` and `(`",

@@ -40,7 +40,7 @@ pub enum Piece {
         /// Whether it is within double quotes, where its value may hold anything.
         quoted: bool,
     },
-    /// `~` at the begin of a word: the directory that `HOME` names.
+    /// `~` at the beginning of a word: the directory that `HOME` names.
     Home,
 }
 

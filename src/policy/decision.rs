@@ -10,8 +10,8 @@ use super::proposal::{Approved, Proposal};
 use super::reading::changes_reading;
 use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin, PolicySource, describes};
 use super::{
-    AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, WorkingDirectory,
-    subcommands,
+    AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, VariableBar,
+    WorkingDirectory, subcommands,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -259,7 +259,8 @@ fn decide_in_order(
     explanation.refusal_kind = refusal_kind(&facts, command.is_err());
     let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule, variables } = facts;
     let env = judged.as_ref().map(|judged| &judged.env);
-    (explanation.has_input, explanation.variables) = (has_input, not_accepted(&variables, env));
+    let describes = matches!(&rule, Some(Rule::Described(rule)) if rule.describes_arguments());
+    (explanation.has_input, explanation.variables) = (has_input, not_accepted(&variables, env, describes));
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
@@ -370,19 +371,26 @@ fn add_variables(
     (word, describes_arguments): (&str, bool),
 ) -> Result<(), Refusal> {
     for (name, LineVariable { value, is_named }) in variables {
-        let is_of_rule = env.set.contains_key(&name) || env.unset.contains(&name);
-        let is_of_rule = is_of_rule || describes_arguments && changes_reading(name.as_ref());
-        if is_of_rule || !(is_named || env.accepts(&name, &value)) {
-            return Err(Refusal::Variable { word: word.to_owned(), name, is_of_rule });
+        let bar = match () {
+            () if env.set.contains_key(&name) => Some(VariableBar::Set),
+            () if env.unset.contains(&name) => Some(VariableBar::Removed),
+            () if describes_arguments && changes_reading(name.as_ref()) => Some(VariableBar::Reading),
+            () => (!is_named && !env.accepts(&name, &value)).then_some(VariableBar::NotNamed),
+        };
+        if let Some(bar) = bar {
+            return Err(Refusal::Variable { word: word.to_owned(), name, bar });
         }
         env.set.insert(name, value);
     }
     Ok(())
 }
 
-/// The variables that a line may set only if the operator says so; none if the rule itself says what one of them is.
-fn not_accepted(variables: &BTreeMap<String, LineVariable>, env: Option<&EnvRule>) -> Vec<String> {
-    let is_of_rule = |name: &String| env.is_some_and(|env| env.set.contains_key(name) || env.unset.contains(name));
+/// The variables that a line may set only if the operator says so; none if one of them is none that the operator could leave to lines.
+fn not_accepted(variables: &BTreeMap<String, LineVariable>, env: Option<&EnvRule>, describes: bool) -> Vec<String> {
+    let is_of_rule = |name: &String| {
+        env.is_some_and(|env| env.set.contains_key(name) || env.unset.contains(name))
+            || describes && changes_reading(name.as_ref())
+    };
     if variables.keys().any(is_of_rule) {
         return Vec::new();
     }

@@ -9,6 +9,7 @@ use super::quoted::quoted;
 use super::windows_name;
 use super::{CommandLineError, DirectoryError, Proposal};
 use crate::integrity::Untrusted;
+use crate::text::nearest;
 
 /// Why a command does not run.
 #[derive(Debug, Error)]
@@ -57,14 +58,14 @@ pub enum Refusal {
         under: Vec<String>,
     },
     /// Its line sets a variable that it may not.
-    #[error("the variable `{name}` can't be set for {}: {}", quoted(.word), variable_advice(*.is_of_rule))]
+    #[error("the variable `{name}` can't be set for {}: {}", quoted(.word), variable_advice(name, *bar))]
     Variable {
         /// The first word.
         word: String,
         /// The name of the variable.
         name: String,
-        /// Whether the rule of the command sets or removes it.
-        is_of_rule: bool,
+        /// The reason against it.
+        bar: VariableBar,
     },
     /// The directory can't be used, or is not allowed.
     #[error(transparent)]
@@ -104,7 +105,7 @@ fn advice(word: &str, allowed: &[String]) -> String {
     if allowed.is_empty() {
         return "no command is allowed yet: the operator names them with `--allow` or `ALLOWED_COMMANDS`".to_owned();
     }
-    let allowed_names = allowed.join(", ");
+    let allowed_names = named(word, allowed);
     if word == "cd" {
         return format!("choose the directory of each call with `cwd`; allowed commands: {allowed_names}");
     }
@@ -130,12 +131,47 @@ fn advice(word: &str, allowed: &[String]) -> String {
     format!("allowed commands: {allowed_names}")
 }
 
-fn variable_advice(is_of_rule: bool) -> &'static str {
-    match is_of_rule {
-        true => {
-            "its rule sets or removes it, or it changes how the program reads the words that the rule describes; leave it out"
+/// The most names of commands that a refusal lists. `list_commands` has all.
+const MOST_ALLOWED: usize = 16;
+
+/// The names of the allowed commands: the nearest first, if there are more than a refusal lists.
+fn named(word: &str, allowed: &[String]) -> String {
+    if allowed.len() <= MOST_ALLOWED {
+        return allowed.join(", ");
+    }
+    let near = nearest(word, allowed);
+    let others = allowed.iter().filter(|name| Some(*name) != near);
+    let shown: Vec<&str> = near.into_iter().chain(others).take(MOST_ALLOWED).map(String::as_str).collect();
+    format!("{} and {} more, which `list_commands` names", shown.join(", "), allowed.len() - MOST_ALLOWED)
+}
+
+/// Why a line may not set a variable for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VariableBar {
+    /// The operator has not allowed it.
+    NotNamed,
+    /// The rule of the command sets it.
+    Set,
+    /// The rule of the command removes it.
+    Removed,
+    /// It changes how the program reads the words that the rule describes.
+    Reading,
+}
+
+fn variable_advice(name: &str, bar: VariableBar) -> String {
+    match bar {
+        VariableBar::NotNamed => format!(
+            "the operator has not allowed it; leave it out, or ask for `line_env: [{name}]` in the configuration (`--line-env {name}`)"
+        ),
+        VariableBar::Set => format!(
+            "its rule sets it for each call; leave it out, or ask for another `env: {{set: {{{name}: …}}}}` there"
+        ),
+        VariableBar::Removed => format!(
+            "its rule removes it; leave it out, or ask for `env: {{set: {{{name}: …}}}}` in the rule, in place of `{name}` in its `unset`"
+        ),
+        VariableBar::Reading => {
+            "it changes how the program reads the words that the rule describes; leave it out".to_owned()
         }
-        false => "the operator has not allowed it, by `--line-env` or by the rule of the command; leave it out",
     }
 }
 
@@ -144,7 +180,10 @@ fn of_shells(word: &str) -> Option<&'static str> {
     match word {
         "timeout" => Some("call the command itself, with `timeout_ms`"),
         "bash" | "sh" | "dash" | "zsh" | "/bin/bash" | "/bin/sh" | "/bin/zsh" => Some("call the inner command itself"),
-        "source" | "." => Some("call what the file runs; no variable lasts from call to call"),
+        "source" | "." => Some(
+            "call what the file runs, and the programs of a virtual environment by their paths, such as `.venv/bin/python`; no variable \
+             lasts from call to call",
+        ),
         "export" => {
             Some("no variable lasts from call to call, and the operator can set one with `--env`; leave it out")
         }
@@ -199,6 +238,27 @@ impl Refusal {
         match self {
             Self::Line(refusal) => refusal.needs_approval(),
             _ => matches!(self, Self::NeedsApproval(_)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_a_bounded_number_of_commands_and_the_nearest_first() {
+        let said = |word: &str, count: usize| {
+            let allowed: Vec<String> = (0..count).map(|number| format!("command-{number}")).collect();
+            Refusal::NotAllowed { word: word.to_owned(), allowed }.to_string()
+        };
+        assert!(said("x", 16).ends_with(", command-14, command-15"), "{}", said("x", 16));
+        let many = said("comand-42", 60);
+        let expected = "command `comand-42` is not allowed; allowed commands: command-42, command-0, ";
+        assert!(many.starts_with(expected), "{many}");
+        assert!(many.ends_with(", command-14 and 44 more, which `list_commands` names"), "{many}");
+        for word in ["source", "A=1", "a b", "bin/command-3", "timeout", "cd"] {
+            assert!(said(word, 1000).len() < 700, "{}", said(word, 1000));
         }
     }
 }

@@ -88,7 +88,9 @@ pub(super) fn hint(end: End, streams: [&Captured; 2], settings: &ReportSettings,
 fn hint_for(end: End, [stdout, stderr]: [&Text<'_>; 2], settings: &ReportSettings, own: &impl Own) -> Option<String> {
     let denial = |code| {
         let mut confined = settings.confined.iter().filter(|_| own.has_failed(code));
-        confined.find_map(|confined| denial::hint([&stderr.text, &stdout.text], confined))
+        // A file whose path is known needs no reading of messages.
+        let of_file = confined.clone().find_map(|confined| denial::hint_of_files(&settings.unopened, confined));
+        of_file.or_else(|| confined.find_map(|confined| denial::hint([&stderr.text, &stdout.text], confined)))
     };
     match end {
         // It may have tried again and again.

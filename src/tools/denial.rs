@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::report::NetworkGrant;
+use super::report::{Given, NetworkGrant};
 use crate::sandbox::{Access, Preset, Sandbox};
 use said::{Line, is_secret};
 
@@ -55,6 +55,8 @@ trait Surroundings {
     fn grants(&self, path: &Path, access: Access) -> bool;
     /// Looks at the file there.
     fn look(&self, path: &Path) -> Found;
+    /// Whether the ordinary permissions let a file be read.
+    fn is_readable(&self, path: &Path) -> bool;
     /// Whether the configuration of a project lies in this directory or above, so that commands may not write there.
     fn holds_settings(&self, directory: &Path) -> bool {
         directory.ancestors().any(|directory| self.look(&directory.join(CONFIGURATION)) == Found::Data)
@@ -74,6 +76,10 @@ impl Surroundings for ConfinedBy {
         self.sandbox.allows(path, access)
     }
 
+    fn is_readable(&self, path: &Path) -> bool {
+        path.is_file() && is_readable(path)
+    }
+
     fn look(&self, path: &Path) -> Found {
         let first: PathBuf = path.components().take(2).collect();
         match path.metadata() {
@@ -88,6 +94,17 @@ impl Surroundings for ConfinedBy {
             Ok(_) | Err(_) => Found::Other,
         }
     }
+}
+
+/// Asks without opening it: a command may have put something there that blocks whoever opens it.
+#[cfg(unix)]
+fn is_readable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_readable(path: &Path) -> bool {
+    std::fs::File::open(path).is_ok()
 }
 
 #[cfg(unix)]
@@ -105,6 +122,23 @@ fn is_executable(_metadata: &Metadata) -> bool {
 /// if nothing in it looks like a refusal of the sandbox. Standard output counts only if standard error says nothing.
 pub(super) fn hint([stderr, stdout]: [&str; 2], confined: &ConfinedBy) -> Option<String> {
     hint_of(stderr, confined).or_else(|| hint_of(stdout, confined))
+}
+
+/// The hint for files that could not be opened to write; `None` if all of them are granted, so that something else has refused it.
+pub(super) fn hint_of_files(files: &[PathBuf], confined: &ConfinedBy) -> Option<String> {
+    files.iter().filter_map(|file| file.to_str()).find_map(|file| hint_of_file(file, confined))
+}
+
+fn hint_of_file(file: &str, surroundings: &impl Surroundings) -> Option<String> {
+    let denial = Denial {
+        path: Some(file),
+        is_own: true,
+        is_write: true,
+        is_replacement: false,
+        is_execution: false,
+        is_of_network: false,
+    };
+    (!denial.is_granted(surroundings)).then(|| denial.hint(surroundings))
 }
 
 fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
@@ -131,6 +165,9 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
     let own = named.clone().filter(|denial| denial.is_own);
     if let Some(denial) = own.chain(named).find(|denial| !denial.is_granted(surroundings)) {
         return Some(denial.hint(surroundings));
+    }
+    if denials.is_empty() && lines.iter().any(|line| line.0.contains(NO_REPOSITORY)) {
+        return Some(OF_REPOSITORY.to_owned());
     }
     // Something names a path, and all that it names is granted: the ordinary permissions have refused it.
     let unnamed = denials.iter().find(|denial| denial.path.is_none())?;
@@ -199,11 +236,19 @@ impl<'a> Denial<'a> {
                 || path.is_none() && is(&without(&line))
         };
         let is_called = |name: &str| calls().any(|line| line.0.contains(name));
+        let is_opened = said::is_opened(before, behind) || is_called("open");
+        // Nothing keeps the command from reading it, so it was to be written.
+        let is_read_anyway = |path: &str| {
+            let path = Path::new(path);
+            surroundings.grants(path, Access::Read)
+                && !surroundings.grants(path, Access::Write)
+                && surroundings.is_readable(path)
+        };
         Self {
             path,
             is_own: own.is_some(),
             is_write: says(said::is_write)
-                || (said::is_opened(before, behind) || is_called("open")) && lies_there == Some(Found::Nothing)
+                || is_opened && (lies_there == Some(Found::Nothing) || path.is_some_and(is_read_anyway))
                 || is_execution && matches!(lies_there, Some(Found::Data | Found::Nothing))
                 || path.is_some_and(|path| path.starts_with(SHARED_MEMORY))
                 || code.iter().any(Line::opens_to_write),
@@ -273,6 +318,7 @@ impl<'a> Denial<'a> {
             // What does not exist when the server starts is not granted.
             (None, true) => format!("{grant} once it exists (`mkdir -p`, or an empty file), or {elsewhere}"),
             (None, false) if elsewhere == SETTINGS_ELSEWHERE && self.is_replacement => elsewhere,
+            (None, false) if elsewhere == SETTINGS_ELSEWHERE && self.is_write => format!("{grant}, or {elsewhere}"),
             (_, _) => grant,
         })
     }
@@ -294,21 +340,28 @@ const OF_RULE: &str = "`write: full` to the `sandbox` of its rule";
 /// The setting that gives a network. A command that only listens may do with a loopback of its own.
 fn of_network(network: NetworkGrant, listens: bool) -> &'static str {
     match network {
-        NetworkGrant::None | NetworkGrant::OfServer { has_ports: false } if listens => {
-            "`--network loopback`, or `--network full` for other machines"
+        NetworkGrant::OfServer(Given::Nothing) if listens => {
+            "`--network loopback`, or `--network full` for other machines (in a file: `network: loopback`, or `full`)"
         }
-        NetworkGrant::OfRule { has_ports: false } if listens => {
+        NetworkGrant::OfRule(Given::Nothing) if listens => {
             "`network: loopback`, or `network: full` for other machines, to the `sandbox` of its rule"
         }
-        NetworkGrant::None | NetworkGrant::OfServer { has_ports: false } => "`--network full`",
-        NetworkGrant::OfServer { has_ports: true } => "its port to `--network`, or `--network full`",
-        NetworkGrant::OfRule { has_ports: false } => "`network: full` to the `sandbox` of its rule",
-        NetworkGrant::OfRule { has_ports: true } => "its port, or `network: full`, to the `sandbox` of its rule",
+        NetworkGrant::None | NetworkGrant::OfServer(Given::Nothing | Given::Loopback) => {
+            "`--network full` (in a file: `network: full`)"
+        }
+        NetworkGrant::OfServer(Given::Ports) => "its port to `--network`, or `--network full`",
+        NetworkGrant::OfRule(Given::Nothing | Given::Loopback) => "`network: full` to the `sandbox` of its rule",
+        NetworkGrant::OfRule(Given::Ports) => "its port, or `network: full`, to the `sandbox` of its rule",
     }
 }
 
 /// The settings of a project whose top directory commands can't write, since they lie there.
 const SETTINGS_ELSEWHERE: &str = "settings outside of the project (`allowexec init --to DIR`)";
+
+/// The error of `cargo fix` if its libgit2 may not open the user's settings, which it takes for no repository.
+const NO_REPOSITORY: &str = "no VCS found for this package";
+const OF_REPOSITORY: &str = "if the package lies in a repository, the sandbox has refused git's settings; pass `--allow-no-vcs`, or ask the operator \
+                             to add `--read` of `~/.gitconfig`";
 
 /// In the paths of its files.
 const GIT: &str = "/.git/";

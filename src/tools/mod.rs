@@ -8,16 +8,13 @@ mod calls;
 mod command_result;
 mod denial;
 mod describe;
-#[cfg(unix)]
-mod line_report;
+#[cfg(all(unix, feature = "lines"))]
+pub(crate) mod line_report;
 mod list;
 mod name;
 mod report;
-#[cfg(feature = "shell")]
+#[cfg_attr(not(feature = "shell"), path = "no_shell.rs")]
 pub(crate) mod shell;
-#[cfg(not(feature = "shell"))]
-#[path = "no_shell.rs"]
-mod shell;
 mod text;
 mod yaml;
 
@@ -29,11 +26,9 @@ pub(crate) use calls::{
 pub(crate) use command_result::{RunsIn, running_result, signal_name};
 pub use denial::ConfinedBy;
 pub(crate) use describe::shortened_list;
-#[cfg(unix)]
-pub(crate) use line_report::{line_hint, line_result};
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
-pub use report::{NetworkGrant, ReportSettings, execute_hint, execute_result};
+pub use report::{Given, NetworkGrant, ReportSettings, execute_hint, execute_result};
 pub(crate) use shell::{ShellCall, ShellTool};
 
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,8 @@
 //! The result of a command that ran in a process of its own, for the client: YAML text, and structured content if the
 //! operator asks for it.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
 use super::command_result::{self, CommandResult, Own};
@@ -16,24 +18,30 @@ pub enum NetworkGrant {
     /// Nothing: it has one.
     #[default]
     None,
-    /// The server's setting.
-    OfServer {
-        /// Whether it gives some ports already.
-        has_ports: bool,
-    },
-    /// Its rule, which takes the network from it.
-    OfRule {
-        /// Whether it gives some ports already.
-        has_ports: bool,
-    },
+    /// The server's setting, which gives this much already.
+    OfServer(Given),
+    /// Its rule, which takes the rest of the network from it.
+    OfRule(Given),
+}
+
+/// The part of the network that a command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    /// Nothing.
+    Nothing,
+    /// A loopback of its own.
+    Loopback,
+    /// Some ports of the machine.
+    Ports,
 }
 
 impl NetworkGrant {
     /// The setting that would give it to a command that has this network by the server's setting.
     pub fn of_server(network: &Network) -> Self {
         match network {
-            Network::None | Network::Loopback => Self::OfServer { has_ports: false },
-            Network::Ports(_) => Self::OfServer { has_ports: true },
+            Network::None => Self::OfServer(Given::Nothing),
+            Network::Loopback => Self::OfServer(Given::Loopback),
+            Network::Ports(_) => Self::OfServer(Given::Ports),
             Network::Full => Self::None,
         }
     }
@@ -41,8 +49,8 @@ impl NetworkGrant {
     /// The same, if its rule names the network.
     pub fn of_rule(network: &Network) -> Self {
         match Self::of_server(network) {
-            Self::OfServer { has_ports } => Self::OfRule { has_ports },
-            grant @ (Self::None | Self::OfRule { .. }) => grant,
+            Self::OfServer(given) => Self::OfRule(given),
+            grant @ (Self::None | Self::OfRule(_)) => grant,
         }
     }
 }
@@ -57,6 +65,8 @@ pub struct ReportSettings {
     /// The sandboxes from which a denial probably comes, the likeliest first: that of the command, or those of the commands
     /// of a line. Empty if nothing confines them.
     pub confined: Vec<ConfinedBy>,
+    /// The files of a line's redirections that the system did not let it write.
+    pub unopened: Vec<PathBuf>,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
 }

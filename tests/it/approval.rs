@@ -919,6 +919,14 @@ fn check_and_doctor_say_who_would_be_asked() {
     let (status, said) = run(&["doctor", "--ask", "tool"]);
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("calls of `tool` need a person's approval") && said.contains("--ask-with"), "{said}");
+    // Of a command that asks about some subcommands, these alone; not too many.
+    let (_, said) = run(&["doctor", "--profile", "git-commit"]);
+    assert!(said.contains("calls of `git stash drop`, `git stash clear` need a person's approval"), "{said}");
+    let (_, said) = run(&["doctor", "--profile", "node-develop"]);
+    assert!(
+        said.contains("calls of `npm install`, `npm i`, ") && said.contains(" and 1 more need a person's approval"),
+        "{said}"
+    );
     let (status, said) = run(&["doctor", "--ask", "tool", "--ask-with", "no-such-program"]);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("`no-such-program` of `--ask-with` was not found"), "{said}");

@@ -373,7 +373,8 @@ fn without_a_sandbox_and_in_a_success_nothing_is_said_of_it() {
         assert!(output.contains("Could not resolve host"), "{output}");
         output.split_once("ask the operator to add ").map(|(_, grant)| grant.lines().next().unwrap().to_owned())
     };
-    let (of_server, of_rule) = (Some("`--network full`"), Some("`network: full` to the `sandbox` of its rule"));
+    let of_server = Some("`--network full` (in a file: `network: full`)");
+    let of_rule = Some("`network: full` to the `sandbox` of its rule");
     for (level, sandbox, more, expected) in [
         ("strict", "{level: strict, network: full}", &[][..], None),
         ("strict", "{level: workspace}", &[], None),

@@ -61,6 +61,15 @@ fn is_sound(root: &Path, file: &str) {
     assert_eq!((said("warnings"), said("problems")), (vec![], vec![]), "{report:#}");
 }
 
+/// The only warning is that some calls need a person.
+fn is_sound_but_asks(root: &Path) {
+    let output = allowexec(root, &["doctor", "--json", "--config", "allowexec.yaml"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings = report["warnings"].as_array().unwrap();
+    let is_that = |warning: &Value| warning.to_string().contains("need a person's approval");
+    assert!(warnings.iter().all(is_that) && report["problems"] == json!([]), "{report:#}");
+}
+
 /// What `check` says of each command, from another directory than the project's.
 fn checks(root: &Path, expected: &[(&str, i32)]) {
     let file = root.join("allowexec.yaml");
@@ -233,6 +242,10 @@ fn the_tools_of_a_virtual_environment_are_found_by_each_of_their_names() {
             ("python --version", 0),
             ("python3 -m pytest -x tests", 0),
             ("python -c x", 1),
+            ("PYTHONUNBUFFERED=1 python -m pytest", 0),
+            ("CI=1 NO_COLOR=1 pytest -x", 0),
+            ("PYTHONPATH=src python -m pytest", 1),
+            ("LD_PRELOAD=x python -m pytest", 1),
             ("python tests/test_a.py", 1),
             ("python tests -m pytest", 1),
             ("python -m pip install x", 1),
@@ -406,6 +419,55 @@ fn the_person_who_commits_is_written_into_the_rule() {
 }
 
 #[test]
+fn calls_commit_once_the_line_that_init_wrote_is_taken_in() {
+    if !has("git") {
+        return;
+    }
+    let places: [&[(&str, &str)]; 2] = [&[("README", "x"), ("src/main", "x")], &[("README", "x")]];
+    for (files, to) in [(places[0], None), (places[1], None), (places[0], Some("../settings"))] {
+        let (_place, root) = project(files);
+        let git = |arguments: &[&str]| {
+            let output = Command::new("git").args(arguments).current_dir(&root).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        git(&["init", "-q", "."]);
+        git(&["config", "user.name", "A"]);
+        git(&["config", "user.email", "a@b.example"]);
+        let initialised = match to {
+            None => allowexec(&root, &["init"]),
+            Some(to) => allowexec(&root, &["init", "--to", to]),
+        };
+        assert_eq!(initialised.status.code(), Some(0), "{}", String::from_utf8_lossy(&initialised.stderr));
+        let directory = root.join(to.unwrap_or("."));
+        let (settings, policy) = (directory.join("allowexec.yaml"), directory.join("allowexec-policy.yaml"));
+        let text = fs::read_to_string(&policy).unwrap();
+        fs::write(&policy, text.replace("extends: git-readonly", "extends: git-commit")).unwrap();
+        let written = fs::read_to_string(&settings).unwrap();
+        let line = format!("- {}", Value::from(root.join(".git").to_str().unwrap()));
+        if to.is_some() {
+            // The whole project is written.
+            assert!(!written.contains(&line) && !text.contains("commented out"), "{written}{text}");
+        } else {
+            assert!(text.contains("take in what is commented out under `write` in allowexec.yaml"), "{text}");
+            let (_, result) = call(&settings, "git add README");
+            assert!(result.contains(".git/index.lock"), "{result}");
+            // Also the key, where nothing else is written.
+            let is_meant = |line_of: &&str| line_of.ends_with(&line) || *line_of == "# write:";
+            let taken = written
+                .lines()
+                .map(|line| Some(line).filter(is_meant).map_or(line.to_owned(), |line| line.replacen("# ", "", 1)));
+            let taken: Vec<String> = taken.collect();
+            assert_ne!(taken.join("\n") + "\n", written, "{written}");
+            fs::write(&settings, taken.join("\n")).unwrap();
+        }
+        for command in ["git add README", "git commit -m first"] {
+            let (exit, result) = call(&settings, command);
+            assert_eq!(exit, Some(0), "{command}: {result}\n{}", fs::read_to_string(&settings).unwrap());
+        }
+    }
+}
+
+#[test]
 fn a_node_project_runs_its_scripts_by_their_names() {
     let package =
         r#"{"name": "x", "scripts": {"test": "node -e 'console.log(6*7)'", "lint": "true", "deploy": "false"}}"#;
@@ -421,6 +483,28 @@ fn a_node_project_runs_its_scripts_by_their_names() {
             ("npm run lint --script-shell=x", 1),
         ],
     );
+    // Words for the script are none of its rule's, and the way to allow them works.
+    let said = |command: &str| {
+        let output = allowexec(&root, &["check", "--config", "allowexec.yaml", "--", command]);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let options = ["npm run lint -- --fix", "npm run lint -- --max-warnings 0", "npm test -- -p X"];
+    for command in options {
+        let said = said(command);
+        assert!(
+            said.contains("takes a path that exists as FILE, not `-") && said.contains("begins with `-`"),
+            "{said}"
+        );
+        assert!(said.contains("to allow   say `extends: node-develop` in the rule for `npm` in "), "{said}");
+    }
+    // A file that is missing is none that a rule could allow.
+    assert!(said("npm test -- missing").contains("`missing` does not exist"));
+    let policy = root.join("allowexec-policy.yaml");
+    let text = fs::read_to_string(&policy).unwrap();
+    fs::write(&policy, text.replace("  npm:\n", "  npm:\n    extends: node-develop\n")).unwrap();
+    is_sound_but_asks(&root);
+    checks(&root, &options.map(|command| (command, 0)));
+    fs::write(&policy, text).unwrap();
     if has("npm") {
         let (exit, result) = call(&root.join("allowexec.yaml"), "npm run test");
         assert_eq!(exit, Some(0), "{result}");
@@ -451,14 +535,82 @@ fn tests_start_servers_where_the_system_gives_a_call_a_network_of_its_own() {
     let report: Value = serde_json::from_slice(&report).unwrap();
     let row = report["platform"].as_array().unwrap().iter().find(|row| row["what"] == "network loopback").unwrap();
     let is_there = row["how"].as_str().unwrap().starts_with("a network of each call's own");
+    let network = if is_there { "network: loopback" } else { "network: none" };
+    let settings = fs::read_to_string(root.join("allowexec.yaml")).unwrap();
+    assert!(settings.lines().any(|line| line == network), "{settings}");
+    assert_eq!(settings.contains("Tests can't listen on 127.0.0.1 here"), !is_there, "{settings}");
+    // The profiles of cargo, and of two names of pytest, take the network away.
     let policy = fs::read_to_string(root.join("allowexec-policy.yaml")).unwrap();
-    let network = if is_there { "network: loopback}" } else { "network: none}" };
-    // npm, make, cargo, and two names each of pytest and python.
-    assert_eq!(policy.matches(network).count(), 7, "{policy}");
-    assert_eq!(policy.contains("# Tests can't listen on 127.0.0.1 here."), !is_there, "{policy}");
+    assert_eq!(
+        (policy.matches("{network: ").count(), policy.matches(&format!("{{{network}}}")).count()),
+        (3, 3),
+        "{policy}"
+    );
     if is_there && has("npm") {
         let (exit, result) = call(&root.join("allowexec.yaml"), "npm test");
         assert!(exit == Some(0) && result.contains("it-listens"), "{result}");
+    }
+}
+
+#[test]
+fn what_the_operator_adds_has_no_network_but_that_of_the_file() {
+    // An interpreter of the system, and not a version manager's stand-in for one.
+    let python = Path::new("/usr/bin/python3");
+    if !has(python.to_str().unwrap()) {
+        return;
+    }
+    let (_place, root) = project(&[("README", "x")]);
+    written(&root);
+    let policy = root.join("allowexec-policy.yaml");
+    let text = fs::read_to_string(&policy).unwrap();
+    assert!(!text.contains("\ncommands:"), "{text}");
+    fs::write(&policy, text + "commands:\n  /usr/bin/python3: any\n").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let connects = format!(
+        "/usr/bin/python3 -c \"import socket; socket.create_connection(('127.0.0.1', {})); print('connected')\"",
+        listener.local_addr().unwrap().port()
+    );
+    let file = root.join("allowexec.yaml");
+    let (exit, result) = call(&file, &connects);
+    assert!(exit == Some(1) && !result.contains("connected"), "{result}");
+    let outwards = "/usr/bin/python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 5)\"";
+    let (_, result) = call(&file, outwards);
+    assert!(result.contains("`--network full` (in a file: `network: full`)"), "{result}");
+    // The word that the comment and the hint name.
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("# ") && text.contains("`network: full` opens every network"), "{text}");
+    let opened = text
+        .lines()
+        .map(|line| if line.starts_with("network: ") { "network: full\n".to_owned() } else { format!("{line}\n") });
+    fs::write(&file, opened.collect::<String>()).unwrap();
+    let (exit, result) = call(&file, &connects);
+    assert!(exit == Some(0) && result.contains("connected"), "{result}");
+}
+
+#[test]
+fn a_node_project_keeps_the_tokens_of_npm_from_commands() {
+    let (place, root) = project(&[("package.json", r#"{"scripts": {"test": "node -e 0", "steal": "cat ~/.npmrc"}}"#)]);
+    let home = dunce::canonicalize(place.path()).unwrap().join("home");
+    fs::create_dir_all(home.join(".nvm/versions")).unwrap();
+    fs::write(home.join(".npmrc"), "//registry.npmjs.org/:_authToken=TOKEN\n").unwrap();
+    let at_home = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(arguments).current_dir(&root).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        let output = command.env("HOME", &home).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(at_home(&["init"]).0, Some(0));
+    let settings = fs::read_to_string(root.join("allowexec.yaml")).unwrap();
+    assert!(!settings.contains("\ngrant:") && settings.contains("home/.nvm\""), "{settings}");
+    assert_eq!(at_home(&["setup", "cursor", "--config", "allowexec.yaml"]).0, Some(0));
+    if has("npm") {
+        let run = |script: &str| {
+            let call = json!({ "command": format!("npm run {script}"), "timeout_ms": 60_000 }).to_string();
+            at_home(&["call", "execute_command", &call, "--config", "allowexec.yaml", "--structured", "--json"]).1
+        };
+        assert!(run("test").contains("\"exit_code\": 0"), "{}", run("test"));
+        let stolen = run("steal");
+        assert!(stolen.contains("Permission denied") && !stolen.contains("TOKEN"), "{stolen}");
     }
 }
 
@@ -480,6 +632,17 @@ fn a_hint_for_what_is_missing_or_replaced_leads_to_what_works() {
     let (exit, result) = call(&file, "make new 2>&1 | tail -5");
     assert!(exit == Some(0) && result.contains("once it exists (`mkdir -p`, or an empty file), or "), "{result}");
     assert!(result.contains(elsewhere), "{result}");
+    // A redirection has the same way, by whichever directory it is reached.
+    for line in ["echo x > NOTES.md", "(cd .allowexec && echo x > ../NOTES.md) | tail -5"] {
+        let (_, result) = call(&file, line);
+        let named = format!("`--write {}` once it exists", root.join("NOTES.md").display());
+        assert!(result.contains(&named) && result.contains(elsewhere), "{line}: {result}");
+    }
+    let (_, result) = call(&file, "echo x > /tmp/out.txt");
+    assert!(result.contains("leads outside the allowed directories"), "{result}");
+    assert!(!result.contains("in a directory that commands may write"), "there is none: {result}");
+    let (_, result) = call(&file, "echo x > \"$TMPDIR/x\"");
+    assert!(result.contains("the temporary directory is one of the commands alone"), "{result}");
     let (exit, result) = call(&file, "make replace");
     assert!(exit == Some(2) && result.contains(&format!("ask the operator to add {elsewhere}")), "{result}");
     // Both work.
@@ -537,6 +700,35 @@ fn a_makefile_runs_its_targets_and_writes_below_the_project_alone() {
         is_sound(&root, file.to_str().unwrap());
         assert_eq!(call(&file, "make reach").0, Some(0));
     }
+}
+
+#[test]
+fn a_directory_that_gitignore_names_is_made_and_can_be_filled() {
+    let makefile = "completions:\n\tmkdir -p autocomplete\n\techo x > autocomplete/x.bash\n";
+    let ignored = "target/\n/autocomplete/\n/file/\n/linked/\n.cache/\nsecrets/\n**/*.bk\n";
+    let (place, root) = project(&[("Makefile", makefile), (".gitignore", ignored), ("file", "x")]);
+    fs::create_dir(place.path().join("elsewhere")).unwrap();
+    symlink(place.path().join("elsewhere"), root.join("linked")).unwrap();
+    let output = allowexec(&root, &["init"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("made `autocomplete`, `target`, so that builds and tests can write there"), "{said}");
+    is_sound(&root, "allowexec.yaml");
+    let settings = fs::read_to_string(root.join("allowexec.yaml")).unwrap();
+    for other in ["secrets", ".cache", "file", "linked"] {
+        assert!(!settings.contains(&format!("{other}\"")), "{settings}");
+    }
+    assert!(!root.join("secrets").exists() && !root.join(".cache").exists());
+    if has("make") {
+        let (exit, result) = call(&root.join("allowexec.yaml"), "make completions");
+        assert_eq!(exit, Some(0), "{result}");
+    }
+    let (_, result) = call(&root.join("allowexec.yaml"), "echo x > /tmp/out.txt");
+    let named = Value::from(format!("such as `{}` or `", root.join("target").display())).to_string();
+    assert!(result.contains(named.trim_matches('"')), "{result}");
+    // Where everything is written, nothing is made.
+    let (_other, root) = project(&[("Makefile", makefile), (".gitignore", ignored)]);
+    let output = allowexec(&root, &["init", "--to", "../settings"]);
+    assert!(!String::from_utf8(output.stdout).unwrap().contains("made ") && !root.join("autocomplete").exists());
 }
 
 #[test]

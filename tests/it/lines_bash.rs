@@ -203,9 +203,13 @@ impl World {
             allowexec::policy::Directories::new(settings),
             Programs::new(search, self.work()),
         );
-        policy
-            .with_line_env(["A", "X", "A1_", "NAME", "RUST_BACKTRACE", "CI"].map(str::to_owned).to_vec())
-            .with_lines(LineRules { lines: Lines::Files, variables: variables.into_iter().chain([path]).collect() })
+        policy.with_line_env(["A", "X", "A1_", "NAME", "RUST_BACKTRACE", "CI"].map(str::to_owned).to_vec()).with_lines(
+            LineRules {
+                lines: Lines::Files,
+                variables: variables.into_iter().chain([path]).collect(),
+                writable: Vec::new(),
+            },
+        )
     }
 
     /// Why a text does not run, as the model is told; `None` if it may.

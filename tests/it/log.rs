@@ -235,6 +235,21 @@ fn what_is_asked_is_logged_without_secrets() {
 }
 
 #[test]
+fn the_way_to_allow_a_call_says_no_value_of_a_variable() {
+    let place = tempfile::tempdir().unwrap();
+    let policy = place.path().join("p.yaml");
+    let text = "version: 1\ncommands:\n  mkfifo:\n    env: {set: {API_TOKEN: sesame}}\n    operands: [{one_of: [a]}]\n";
+    std::fs::write(&policy, text).unwrap();
+    let words = json!({"file": "mkfifo", "args": ["b"]});
+    let log = logged(&["--policy", policy.to_str().unwrap()], &[call(1, &words)]);
+    let line = line_of(&log, "call id=1 ");
+    for known in ["in place of the rule for `mkfifo`", "API_TOKEN: …", "one_of: [a, b]"] {
+        assert!(line.contains(known), "{known}: {line}");
+    }
+    assert!(!log.concat().contains("sesame"), "{log:#?}");
+}
+
+#[test]
 fn a_file_takes_the_log_instead_of_standard_error_as_text_or_as_json() {
     let messages = [
         command(1, "execute_command", &json!({"command": "echo \"a b\""})),

@@ -132,13 +132,21 @@ fn a_directory_that_holds_what_agents_read_stays_where_it_is() {
     let place = Place::new();
     fs::write(place.at("fix/.mcp.json"), "{}").unwrap();
     symlink("plain", place.at("y/.mcp.json")).unwrap();
-    for line in
-        ["mv fix sub", "rm -r fix", "mv plain fix", "cp fix/.mcp.json sub", "cp y/.mcp.json sub", "mv sub/.husky/x sub"]
-    {
+    for line in [
+        "mv fix sub",
+        "rm -r fix",
+        "mv plain fix",
+        "cp fix/.mcp.json sub",
+        "cp y/.mcp.json sub",
+        "mv sub/.husky/x sub",
+        "cp plain none/.husky/x",
+        "mv plain none/deep/.envrc",
+        "cp fix/.mcp.json none/deep",
+    ] {
         let said = place.check(&["--policy", "conf/real.yaml"], line);
         assert!(said.contains("an agent reads from it what to run"), "{line}: {said}");
     }
-    for line in ["cp evil fix/new", "mv sub other", "cp fix/.mcp.json sub/new", "cp evil sub"] {
+    for line in ["cp evil fix/new", "mv sub other", "cp fix/.mcp.json sub/new", "cp evil sub", "cp evil none/deep"] {
         let said = place.check(&["--policy", "conf/real.yaml"], line);
         assert!(said.starts_with("allowed\n"), "{line}: {said}");
     }

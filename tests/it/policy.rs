@@ -96,6 +96,7 @@ commands:
     forms:
       - operands: [{path: write}]
       - {decision: deny, reason: out is for the build, operands: [{path: {access: write, under: [out]}}]}
+      - {decision: deny, reason: nothing goes there yet, operands: [{path: {access: write, under: [later]}}]}
 "#;
 
 #[test]
@@ -132,7 +133,17 @@ fn a_path_passes_by_where_it_leads_and_not_by_how_it_is_written() {
         (&["touch", "src"], None),
         (&["touch", "."], Some("`.` is a whole allowed directory; name something in it")),
         (&["touch", "src/.."], Some("is a whole allowed directory; name something in it")),
-        (&["touch", "none/new"], Some("the directory that it lies in does not exist")),
+        (&["touch", "none/new"], None),
+        (&["touch", "none/deep/new/"], None),
+        (&["touch", "dangling/deep/new"], None),
+        (&["touch", "none/../new"], Some("can't be written")),
+        (&["touch", "none/../../outside/new"], Some("can't be written")),
+        (&["touch", "none/.git/hooks"], Some("lies in `.git`, where nothing may be written")),
+        (&["touch", "none/.claude/settings.json"], Some("reads from it what to run")),
+        (&["touch", "none/.github/hooks/x"], Some("reads from it what to run")),
+        (&["touch", "away/none/new"], Some("leads outside the allowed directories")),
+        (&["touch", "dangling_out/deep/new"], Some("leads outside the allowed directories")),
+        (&["touch", "a/deep/new"], Some("can't be written")),
         (&["touch", ".git/hooks"], Some("lies in `.git`, where nothing may be written")),
         (&["touch", "repository/hooks"], Some("lies in `.git`, where nothing may be written")),
         (&["touch", ".git"], Some("lies in `.git`, where nothing may be written")),
@@ -148,6 +159,9 @@ fn a_path_passes_by_where_it_leads_and_not_by_how_it_is_written() {
         (&["tee", "a"], None),
         (&["tee", "out/x"], Some("the operator does not allow `tee out/x`: out is for the build")),
         (&["tee", "src/../out/x"], Some("out is for the build")),
+        (&["tee", "out/none/x"], Some("out is for the build")),
+        (&["tee", "later/none/x"], Some("nothing goes there yet")),
+        (&["tee", "sooner/later/x"], None),
     ];
     for (words, refused) in rows {
         let (said, status) = project.check(&policy, words);

@@ -437,6 +437,20 @@ fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
     assert!(text.contains("0 refused calls") && !text.contains("commands:"), "{text}");
 }
 
+/// The policy with these lines added to the rule for a command: lists grow.
+fn added(policy: &str, name: &str, lines: &str) -> String {
+    let mut whole: serde_yaml::Value = serde_yaml::from_str(policy).unwrap();
+    let more: serde_yaml::Value = serde_yaml::from_str(lines).unwrap();
+    let rule = whole["commands"][name].as_mapping_mut().unwrap();
+    for (key, value) in more["commands"][name].as_mapping().unwrap() {
+        match (rule.get_mut(key), value) {
+            (Some(serde_yaml::Value::Sequence(list)), serde_yaml::Value::Sequence(more)) => list.extend(more.clone()),
+            _ => drop(rule.insert(key.clone(), value.clone())),
+        }
+    }
+    serde_yaml::to_string(&whole).unwrap()
+}
+
 /// Whoever reads a refusal finds out what would allow it: a profile, a rule, or a setting.
 #[test]
 fn a_refusal_says_to_the_operator_what_would_allow_it() {
@@ -459,28 +473,77 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
     says(&["--policy", "p.yaml", "--", "nope", "--flag"], "add to p.yaml, after a look at it:\n");
     says(&["--allow", "ls", "--", "FOO=1 make"], "`line_env: [FOO]`");
     says(&["--allow", "ls", "--lines", "on", "--", "ls | nope a"], "\"nope\":\n");
-    // A program that starts others: what it does, and the way on, which works.
+    // A program that starts others: what it does, and rules for these words and for any, each of which works.
     for (command, does) in [
         ("python3 -c x", "runs any code that a call gives it, so allowing it allows everything"),
         ("node -e x", "runs any code that a call gives it, so allowing it allows everything"),
         ("awk x", "runs any code that a call gives it, so allowing it allows everything"),
         ("xargs echo", "can start other programs by its own options, so allowing it allows them too"),
-        ("find . -exec ls {} +", "starts the programs that it is told to, and `-exec` does not limit it"),
+        ("find . -exec ls {} +", "can start other programs by its own options, so allowing it allows them too"),
     ] {
         let name = command.split(' ').next().unwrap();
-        let (status, text) = run(&place, &["check", "--policy", "p.yaml", "--", command]);
-        let how = format!("to allow   no rule is suggested: `{name}` {does}");
-        assert!(text.contains("`one_of`") && text.contains(&format!("`{name}: any`")), "{command}: {text}");
-        assert!(status == 1 && text.contains(&how), "{command}: {text}");
-        place.write("any.yaml", &format!("commands:\n  {name}: any\n"));
-        let (status, text) = run(&place, &["check", "--policy", "any.yaml", "--", command]);
-        assert!(status == 0 || text.contains("may run, but no such program"), "{command}: {text}");
-        let words: Vec<String> = command.split(' ').skip(1).map(|word| format!("{{one_of: [\"{word}\"]}}")).collect();
-        let listed = format!("commands:\n  {name}:\n    syntax: operands\n    operands: [{}]\n", words.join(", "));
-        place.write("any.yaml", &listed);
-        let (status, text) = run(&place, &["check", "--policy", "any.yaml", "--", command]);
-        assert!(status == 0 || text.contains("may run, but no such program"), "{command}: {text}");
+        for (policy, is_described) in [
+            ("version: 1\n".to_owned(), false),
+            (
+                format!(
+                    "commands:\n  {name}:\n    program: {name}\n    syntax: operands\n    operands: [{{one_of: [-V]}}]\n"
+                ),
+                true,
+            ),
+            (format!("commands:\n  {name}:\n    options: {{-V: flag}}\n    env: {{set: {{A: b}}}}\n"), true),
+        ] {
+            place.write("own.yaml", &policy);
+            let (status, said) = json(&place, &["check", "--json", "--policy", "own.yaml", "--", command]);
+            let ways = said["allowing"].as_array().unwrap();
+            assert!(status == 1 && !ways.is_empty(), "{command}: {said:#}");
+            let all = ways.last().unwrap();
+            let is_limited = name == "find" && is_described;
+            let says_all = all["how"].as_str().unwrap().contains(&format!("for any call: `{name}` {does}"));
+            assert!(says_all || is_limited, "{said:#}");
+            let takes_any = all["policy"].as_str().unwrap();
+            assert!(
+                is_described
+                    || takes_any.contains(&format!(
+                        "{name}: any
+"
+                    )),
+                "{said:#}"
+            );
+            for way in ways {
+                let how = way["how"].as_str().unwrap();
+                let lines = way["policy"].as_str().unwrap();
+                let is_whole = how.contains("in place of the rule") || !is_described;
+                place.write("followed.yaml", &if is_whole { lines.to_owned() } else { added(&policy, name, lines) });
+                let (status, text) = run(&place, &["check", "--policy", "followed.yaml", "--", command]);
+                assert!(status == 0 || text.contains("may run, but no such program"), "{command}: {text}\n{said:#}");
+            }
+        }
     }
+    // What is added to a rule that was suggested is added until it works, however often.
+    place.write("grown.yaml", "commands:\n  tool:\n    operands: [{one_of: [a]}]\n");
+    for command in
+        ["tool b", "tool", "tool 1 2", "tool -r 'a b'", "tool -r 'a longer text'", "tool --level=3", "tool --level=5 a"]
+    {
+        let (_, said) = json(&place, &["check", "--json", "--policy", "grown.yaml", "--", command]);
+        let lines = said["allowing"][0]["policy"].as_str().unwrap_or_else(|| panic!("{command}: {said:#}"));
+        let is_whole =
+            said["allowing"][0]["how"].as_str().unwrap().contains("in place of the rule for `tool` in grown.yaml:");
+        let policy = fs::read_to_string(place.0.path().join("grown.yaml")).unwrap();
+        let whole = if is_whole { lines.to_owned() } else { added(&policy, "tool", lines) };
+        let (_, suggested) = json(&place, &["policy", "suggest", "--json", "--policy", "grown.yaml", "--", command]);
+        for whole in [suggested["policy"].as_str().unwrap(), &whole] {
+            place.write("grown.yaml", whole);
+            for command in ["tool a", command] {
+                let (status, text) = run(&place, &["check", "--policy", "grown.yaml", "--", command]);
+                assert!(status == 0 || text.contains("may run, but no such program"), "{command}: {text}\n{whole}");
+            }
+        }
+    }
+    // A rule that is there already is not suggested again.
+    place.write("cat.yaml", "commands:\n  touch: {operands: [{path: write}]}\n");
+    let (_, text) = run(&place, &["policy", "suggest", "--policy", "cat.yaml", "--", "touch .git/x"]);
+    let said = "touch .git/x: nothing suggested: its rule takes these words already; `.git/x` lies in `.git`";
+    assert!(text.contains(said) && !text.contains("commands:"), "{text}");
     // A rule without arguments, and one that adds to a rule of the file, are printed as they load.
     says(&["--policy", "p.yaml", "--", "scripts/create-deb.sh"], "               \"scripts/create-deb.sh\": {}\n");
     place.write("npm.yaml", "commands:\n  npm:\n    subcommands:\n      run: {operands: [{one_of: [test]}]}\n");
@@ -501,13 +564,13 @@ fn a_refusal_says_to_the_operator_what_would_allow_it() {
     // What a line gives it: something to read, and variables.
     let lines = ["--policy", "p.yaml", "--lines", "on", "--"];
     says(
-        &[&lines[..], &["ls | jq .scripts"]].concat(),
-        "\"jq\":\n                 stdin: true\n                 operands:",
+        &[&lines[..], &["ls | yq .scripts"]].concat(),
+        "\"yq\":\n                 stdin: true\n                 operands:",
     );
-    place.write("jq.yaml", "commands:\n  ls: {}\n  jq:\n    operands: [{one_of: [.scripts]}]\n");
-    let reads = ["--policy", "jq.yaml", "--lines", "on", "--", "ls | jq .scripts"];
-    says(&reads, "add to the rule for `jq` in jq.yaml:3, after a look at it:\n");
-    says(&reads, "\"jq\":\n                 stdin: true\n");
+    place.write("yq.yaml", "commands:\n  ls: {}\n  yq:\n    operands: [{one_of: [.scripts]}]\n");
+    let reads = ["--policy", "yq.yaml", "--lines", "on", "--", "ls | yq .scripts"];
+    says(&reads, "add to the rule for `yq` in yq.yaml:3, after a look at it:\n");
+    says(&reads, "\"yq\":\n                 stdin: true\n");
     says(
         &[&lines[..], &["A=1 RUST_BACKTRACE=1 ls -l"]].concat(),
         "to allow   let lines set A, RUST_BACKTRACE (`line_env: [A, RUST_BACKTRACE]`, `--line-env A,RUST_BACKTRACE`, or `env: {accept: …}` in a rule)\n",
@@ -558,6 +621,61 @@ fn rules_are_suggested_for_the_commands_of_a_line() {
     serde_yaml::from_str::<Value>(&text).unwrap();
     let (status, text) = run(&place, &["policy", "suggest", "--allow", "ls", "--", "ls $(id)"]);
     assert_eq!(status, 2, "{text}");
+}
+
+/// What lets a line set a variable is said by the refusal and by `policy suggest` alike, and works; so is what can't.
+#[cfg(unix)]
+#[test]
+fn what_lets_a_line_set_a_variable_is_true() {
+    let place = place();
+    let rule = "commands:\n  ls:\n    options: {-l: flag}\n    env: {set: {SET: a}, unset: [GONE], accept: {TAKEN: {one_of: [a]}}}\n";
+    place.write("v.yaml", rule);
+    place.write("any.yaml", "commands:\n  ls: any\n");
+    for (variable, says, is_open) in [
+        ("OPEN=1", "`line_env: [OPEN]` in the configuration (`--line-env OPEN`)", true),
+        ("TAKEN=b", "`line_env: [TAKEN]`", true),
+        (
+            "SET=b",
+            "its rule sets it for each call; leave it out, or ask for another `env: {set: {SET: …}}` there",
+            false,
+        ),
+        (
+            "GONE=b",
+            "its rule removes it; leave it out, or ask for `env: {set: {GONE: …}}` in the rule, in place of `GONE` in its `unset`",
+            false,
+        ),
+        (
+            "POSIXLY_CORRECT=1",
+            "it changes how the program reads the words that the rule describes; leave it out",
+            false,
+        ),
+    ] {
+        let line = format!("{variable} ls -l");
+        let flags = ["--policy", "v.yaml", "--lines", "on"];
+        let (status, text) = run(&place, &[&["check"], &flags[..], &["--", &line]].concat());
+        assert!(status == 1 && text.contains(says), "{line}: {text}");
+        assert_eq!(text.contains("to allow"), is_open, "{line}: {text}");
+        let (_, suggested) = run(&place, &[&["policy", "suggest"], &flags[..], &["--", &line]].concat());
+        let name = variable.split('=').next().unwrap();
+        assert_eq!(suggested.contains("line_env: ["), is_open, "{line}: {suggested}");
+        assert!(is_open || suggested.contains(says), "{line}: {suggested}");
+        let followed = [&["check"], &flags[..], &["--line-env", name, "--", &line]].concat();
+        assert_eq!(run(&place, &followed).0 == 0, is_open, "{line}");
+    }
+    place.write("v.yaml", &rule.replace("unset: [GONE]", "unset: []").replace("SET: a", "SET: a, GONE: b"));
+    assert_eq!(run(&place, &["check", "--policy", "v.yaml", "--", "ls -l"]).0, 0);
+    let any = [
+        "check",
+        "--policy",
+        "any.yaml",
+        "--lines",
+        "on",
+        "--line-env",
+        "POSIXLY_CORRECT",
+        "--",
+        "POSIXLY_CORRECT=1 ls",
+    ];
+    assert_eq!(run(&place, &any).0, 0);
 }
 
 /// As its comment says, the suggestion stands in the place of the profile.

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::Config;
 use crate::files::read_regular;
+use crate::sandbox::Level;
 
 /// The largest file that is read.
 const LARGEST: u64 = 64 * 1024;
@@ -35,6 +37,17 @@ pub(super) fn outside(root: &Path) -> Vec<PathBuf> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// The repository that the sandbox of these settings keeps from commands: the `.git` of a directory that they can only read, unless `write`
+/// names it.
+pub(super) fn locked(config: &Config) -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| config.surroundings.directory.join(path);
+    let read: Vec<PathBuf> = config.read.value.iter().map(absolute).collect();
+    let roots = config.cwd_root.value.iter().flatten().map(absolute).filter(|root| read.contains(root));
+    let is_written = |git: &PathBuf| config.write.value.iter().map(absolute).any(|write| git.starts_with(write));
+    let mut repositories = roots.map(|root| root.join(".git")).filter(|git| git.is_dir() && !is_written(git));
+    repositories.next().filter(|_| config.sandbox.value != Level::Off)
 }
 
 /// The directory that holds the repository of a working tree: `.git`, or what the file `.git` names.

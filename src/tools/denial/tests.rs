@@ -9,7 +9,7 @@ struct Fake {
     writes_nothing: bool,
 }
 
-const STRICT: Fake = Fake { network: NetworkGrant::OfServer { has_ports: false }, writes_nothing: false };
+const STRICT: Fake = Fake { network: NetworkGrant::OfServer(Given::Nothing), writes_nothing: false };
 
 impl Surroundings for Fake {
     fn network(&self) -> NetworkGrant {
@@ -25,6 +25,10 @@ impl Surroundings for Fake {
             Access::Read => ["/usr", "/etc", "/srv/project"].iter().any(|granted| path.starts_with(granted)),
             _ => path.starts_with("/srv/project"),
         }
+    }
+
+    fn is_readable(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|end| end == "txt" || end == "conf")
     }
 
     fn look(&self, path: &Path) -> Found {
@@ -49,8 +53,9 @@ fn check(fake: Fake, output: &str, grant: Option<&str>) {
 
 const ANY: &str = "`--read`, `--write` or `--exec` of the path that is needed";
 const WRITE: &str = "`--write` of the path that is needed, once it exists, or of its directory";
-const NETWORK: &str = "`--network full`";
-const LISTENING: &str = "`--network loopback`, or `--network full` for other machines";
+const NETWORK: &str = "`--network full` (in a file: `network: full`)";
+const LISTENING: &str =
+    "`--network loopback`, or `--network full` for other machines (in a file: `network: loopback`, or `full`)";
 
 /// The errors of real tools in a sandbox, without the lines in between that say nothing, and the grant that helps.
 const FAILURES: &[(&str, Option<&str>)] = &[
@@ -363,19 +368,61 @@ fn what_is_granted_already_is_never_named() {
 }
 
 #[test]
+fn what_can_be_read_anyway_was_to_be_written() {
+    for (output, grant) in [
+        ("Error: EACCES: permission denied, open '/usr/lib/x.txt'", Some("`--write /usr/lib/x.txt`")),
+        (
+            "    at Module._load (node:1)\n  errno: -13,\n  code: 'EACCES',\n  syscall: 'open',\n  path: '/usr/lib/x.conf'\n}",
+            Some("`--write /usr/lib/x.conf`"),
+        ),
+        ("IOError: could not open '/usr/lib/x.txt': Permission denied", Some("`--write /usr/lib/x.txt`")),
+        // The ordinary permissions keep it from being read.
+        ("Error: EACCES: permission denied, open '/usr/lib/x.key1'", None),
+        // It is written anyway.
+        ("Error: EACCES: permission denied, open '/srv/project/x.txt'", None),
+    ] {
+        check(STRICT, output, grant);
+    }
+}
+
+#[test]
+fn the_file_of_a_redirection_is_named_with_what_helps() {
+    let missing = "once it exists (`mkdir -p`, or an empty file), or";
+    let elsewhere = "settings outside of the project (`allowexec init --to DIR`)";
+    for (file, grant) in [
+        ("/srv/settled/new.md", Some(format!("`--write /srv/settled/new.md` {missing} {elsewhere}"))),
+        ("/srv/settled/x.txt", Some(format!("`--write /srv/settled/x.txt`, or {elsewhere}"))),
+        ("/srv/other/new.md", Some(format!("`--write /srv/other/new.md` {missing} `--write /srv/other`"))),
+        ("/srv/project/x.txt", None),
+    ] {
+        let expected = grant.map(|grant| sentence(&grant));
+        assert_eq!(hint_of_file(file, &STRICT), expected, "{file}");
+    }
+}
+
+#[test]
 fn a_rule_that_takes_something_is_named() {
-    let rule = Fake { network: NetworkGrant::OfRule { has_ports: false }, writes_nothing: true };
+    let rule = Fake { network: NetworkGrant::OfRule(Given::Nothing), writes_nothing: true };
     let network = Some("`network: full` to the `sandbox` of its rule");
     check(rule, "curl: (6) Could not resolve host: example.com", network);
     let listening = Some("`network: loopback`, or `network: full` for other machines, to the `sandbox` of its rule");
     check(rule, "Error: listen EACCES: permission denied 0.0.0.0:3000", listening);
-    let ports = Fake { network: NetworkGrant::OfServer { has_ports: true }, ..STRICT };
+    // A loopback that it has does not help.
+    for (network, grant) in [
+        (NetworkGrant::OfServer(Given::Loopback), NETWORK),
+        (NetworkGrant::OfRule(Given::Loopback), "`network: full` to the `sandbox` of its rule"),
+    ] {
+        let has_loopback = Fake { network, ..STRICT };
+        check(has_loopback, "Error: listen EACCES: permission denied 0.0.0.0:3000", Some(grant));
+        check(has_loopback, "curl: (6) Could not resolve host: example.com", Some(grant));
+    }
+    let ports = Fake { network: NetworkGrant::OfServer(Given::Ports), ..STRICT };
     check(
         ports,
         "Error: listen EACCES: permission denied 0.0.0.0:3000",
         Some("its port to `--network`, or `--network full`"),
     );
-    let ports = Fake { network: NetworkGrant::OfRule { has_ports: true }, ..STRICT };
+    let ports = Fake { network: NetworkGrant::OfRule(Given::Ports), ..STRICT };
     let network = Some("its port, or `network: full`, to the `sandbox` of its rule");
     check(ports, "PermissionError: [Errno 13] Permission denied: connect", network);
     for path in ["/srv/project/new", "/etc/new", "new"] {
@@ -417,4 +464,15 @@ fn a_hint_stays_short_whatever_was_printed() {
     let denial = "cat: /srv/x: Permission denied\n";
     assert_eq!(hint_of(&format!("{denial}{}", "é\n".repeat(LOOKED_AT)), &STRICT), None);
     assert!(hint_of(&format!("{}{denial}", "é\n".repeat(LOOKED_AT)), &STRICT).is_some());
+}
+
+#[test]
+fn cargo_that_finds_no_repository_needs_the_settings_of_git() {
+    let said = "error: no VCS found for this package and `cargo fix` can potentially perform destructive changes; if you'd like to \
+                suppress this error pass `--allow-no-vcs`\n";
+    assert_eq!(hint_of(said, &STRICT).as_deref(), Some(OF_REPOSITORY));
+    // What was refused by its path says more.
+    let denial = format!("{said}cat: /srv/x: Permission denied\n");
+    assert!(hint_of(&denial, &STRICT).is_some_and(|hint| hint.contains("/srv/x")));
+    assert_eq!(hint_of("error: no VCS\n", &STRICT), None);
 }

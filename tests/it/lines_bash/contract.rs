@@ -178,7 +178,7 @@ const REFUSED: &[(&str, &str)] = &[
     // Words that are reserved.
     ("! ! true", "write commands one by one"),
     ("echo a | ! cat", "write commands one by one"),
-    ("{ echo a; }", "write commands one by one"),
+    ("{ echo a; }", "write `( … )` around the commands"),
     ("[[ -f a.txt ]]", "write commands one by one"),
     ("if true; then echo a; fi", "write commands one by one"),
     ("for a in b; do echo a; done", "write commands one by one"),
@@ -187,7 +187,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("case a in a) echo a;; esac", "write commands one by one"),
     ("select a in b; do echo a; done", "write commands one by one"),
     ("function f { echo a; }", "write commands one by one"),
-    ("time echo a", "write commands one by one"),
+    ("time echo a", "leave `time` out"),
     ("coproc cat", "write commands one by one"),
     ("f() { echo a; }", "quote it to pass it on literally"),
     // Characters.
@@ -232,7 +232,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("echo $[1]", "use single quotes"),
     ("echo $\"a\"", "use single quotes"),
     ("echo $1", "use single quotes"),
-    ("echo $?", "use single quotes"),
+    ("echo $?", "leave `$?` out"),
     ("echo $$", "use single quotes"),
     ("echo $WORDS", "write `\"${WORDS}\"` in double quotes"),
     ("echo $EMPTY", "write `\"${EMPTY}\"` in double quotes"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::project::{Kind, Project};
 use crate::config::Surroundings;
-use crate::sandbox::{Enforcement, Kernel, Level, is_executed_anyway};
+use crate::sandbox::{Enforcement, Kernel, Level, SandboxError, is_executed_anyway};
 
 /// A text as YAML: a JSON string is one in YAML too.
 pub(in crate::cli::workbench) fn yaml(text: &str) -> String {
@@ -44,7 +44,45 @@ struct Grants {
 /// The comment on `lines`.
 const LINES: &str = "\n# A call may be a line of several commands, such as `cargo test 2>&1 | tail -5`: each is decided by the policy, and no shell runs.\n";
 
-pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path, is_beneath: bool) -> String {
+/// The comment on `network` where each call can have a loopback of its own.
+const LOOPBACK: &str = "\n# The network of all commands whose rule names no other: each call has a loopback of its own, on which tests can start\n\
+                        # servers. `network: full` opens every network to all of them; to open it to one command, write it in the `sandbox` of\n\
+                        # its rule.\n\
+                        network: loopback\n";
+
+/// The comment on `grant` of a Node project, which does not name the preset `node`.
+const NO_NPMRC: &str = "# `grant: [node]` would also let commands read ~/.npmrc, where npm keeps tokens. Scripts and tests don't need it.\n";
+
+/// Where version managers keep Node: by their variable, else in the home directory.
+const NODE_MANAGERS: [(&str, &str); 3] =
+    [("NVM_DIR", ".nvm"), ("VOLTA_HOME", ".volta"), ("FNM_DIR", ".local/share/fnm")];
+
+/// The default network of commands. The level `workspace` leaves it open.
+fn network(loopback: &Result<(), SandboxError>) -> String {
+    match loopback {
+        Ok(()) => LOOPBACK.to_owned(),
+        Err(error) => format!(
+            "\n# Commands have no network, unless their rule names one. Tests can't listen on 127.0.0.1 here; where they can, write\n\
+             # `network: loopback`: {}\n\
+             # `network: full` opens every network to all commands whose rule names none.\n\
+             network: none\n",
+            one_line(&error.to_string())
+        ),
+    }
+}
+
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the settings. `loopback` says whether this system can give each call a network of its own.
+pub(super) fn text(
+    project: &Project,
+    surroundings: &Surroundings,
+    policy: &Path,
+    is_beneath: bool,
+    loopback: &Result<(), SandboxError>,
+) -> String {
     let root = std::slice::from_ref(&project.root);
     let mut text = format!(
         "# Written by `allowexec init`. Paths are absolute because clients may start servers in any directory.\n\
@@ -63,6 +101,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
         if cfg!(unix) {
             text.push_str(LINES);
             text.push_str("lines: on\n");
+            text.push_str(&line_env(project));
         }
         return text;
     }
@@ -79,20 +118,48 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
              # settings elsewhere: `allowexec init --to DIR`.\n",
         );
     }
+    if project.is(Kind::Node) {
+        text.push_str(NO_NPMRC);
+    }
     if !grants.presets.is_empty() {
         text.push_str(&format!("grant: [{}]\n", grants.presets.join(", ")));
     }
     for (key, paths) in [("read", &grants.read), ("write", &grants.write), ("exec", &grants.exec)] {
-        if !paths.is_empty() {
-            text.push_str(&format!("{key}:{}", list(paths)));
+        match repositories(project, is_beneath) {
+            locked if key == "write" && !locked.is_empty() => text.push_str(&written_with(&locked, paths)),
+            _ if !paths.is_empty() => text.push_str(&format!("{key}:{}", list(paths))),
+            _ => {}
         }
     }
     if !grants.env.is_empty() {
         text.push_str(&format!("env: [{}]\n", grants.env.join(", ")));
     }
+    text.push_str(&network(loopback));
     text.push_str(LINES);
     text.push_str("lines: files\n");
+    text.push_str(&line_env(project));
     text
+}
+
+/// The variables that a line may set in front of a command: those of everyday work with what the project uses. None of them names
+/// code to load or a program to run, or adds options.
+fn line_env(project: &Project) -> String {
+    let of_kind = |kind: &Kind| match kind {
+        Kind::Rust => &["RUST_BACKTRACE", "RUST_LOG", "CARGO_TERM_COLOR"][..],
+        Kind::Node => &["NODE_ENV"],
+        Kind::Python => &["PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"],
+        Kind::Go => &["GOTRACEBACK"],
+        Kind::Make => &[],
+    };
+    if project.kinds.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> =
+        ["CI", "FORCE_COLOR", "NO_COLOR"].iter().chain(project.kinds.iter().flat_map(of_kind)).copied().collect();
+    format!(
+        "# `RUST_LOG=debug cargo test` and the like: a line may set these in front of a command.\nline_env: [{}]\n",
+        names.join(", ")
+    )
 }
 
 fn is_enforceable() -> bool {
@@ -103,9 +170,38 @@ fn written(project: &Project) -> Vec<PathBuf> {
     let mut names: Vec<&str> = project.directories.iter().map(String::as_str).collect();
     // What lies in one of the others is written anyway.
     let is_new = |name: &&str| !project.directories.iter().any(|known| Path::new(name).starts_with(known));
-    names.extend(project.built.iter().map(String::as_str).filter(is_new));
+    names.extend(project.built.iter().chain(&project.ignored).map(String::as_str).filter(is_new));
     let lock = project.is(Kind::Rust).then(|| project.root.join("Cargo.lock"));
     names.into_iter().map(|name| project.root.join(name)).chain(lock).collect()
+}
+
+/// The directories of the project's repository that commands can't write, and which commits need.
+pub(super) fn repositories(project: &Project, is_beneath: bool) -> Vec<PathBuf> {
+    if !project.has_git || !is_enforceable() {
+        return Vec::new();
+    }
+    let own = project.root.join(".git");
+    let own = (is_beneath && own.is_dir()).then_some(own);
+    own.into_iter().chain(crate::cli::workbench::git::outside(&project.root)).collect()
+}
+
+/// The key `write`, in which the lines of `locked` are commented out: they count once `# ` is gone.
+fn written_with(locked: &[PathBuf], paths: &[PathBuf]) -> String {
+    let rows = |paths: &[PathBuf], start: &str| -> String {
+        paths.iter().map(|path| format!("{start}- {}\n", yaml(&path.display().to_string()))).collect()
+    };
+    let said = [
+        format!(
+            "To let calls commit, take in the lines of the repository, and say git-commit in place of git-readonly in {}.",
+            super::POLICY
+        ),
+        "Commands that may write there can change git's settings and hooks, too.".to_owned(),
+    ];
+    let comment = |indent: &str| said.iter().map(|line| format!("{indent}# {line}\n")).collect::<String>();
+    match paths.is_empty() {
+        true => format!("{}# write:\n{}", comment(""), rows(locked, "#   ")),
+        false => format!("write:\n{}{}{}", comment("  "), rows(locked, "  # "), rows(paths, "  ")),
+    }
 }
 
 /// The directories whose programs are run, since they are built or installed there.
@@ -116,7 +212,7 @@ fn executed(project: &Project) -> Vec<PathBuf> {
             Kind::Rust => names.push("target"),
             Kind::Node => names.push("node_modules"),
             Kind::Python => names.extend(project.venv.as_ref().map(|venv| venv.name.as_str())),
-            Kind::Make => names.extend(project.directories.iter().map(String::as_str)),
+            Kind::Make => names.extend(project.directories.iter().chain(&project.ignored).map(String::as_str)),
             Kind::Go => {}
         }
     }
@@ -163,7 +259,12 @@ fn grants(project: &Project, surroundings: &Surroundings) -> Grants {
                 let is_set = |name: &&str| surroundings.variable(name).is_some_and(|value| !value.is_empty());
                 grants.env.extend(["CARGO_HOME", "RUSTUP_HOME"].iter().filter(|name| is_set(name)));
             }
-            Kind::Node => grants.presets.push("node"),
+            // Not the preset, which would let commands read ~/.npmrc.
+            Kind::Node => {
+                let managers =
+                    NODE_MANAGERS.iter().filter_map(|(variable, usual)| home_of(surroundings, variable, usual));
+                grants.exec.extend(managers.filter(is_there));
+            }
             Kind::Python => {
                 grants.presets.push("python");
                 // Its interpreter is a link to the one that it was made with.

@@ -84,11 +84,12 @@ pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliEr
     }
     let project = Project::read(&root).map_err(failed(&root))?;
     let is_writable = to.starts_with(&root);
-    if is_writable {
-        make_directories(&project)?;
-    }
-    let policy = Schema::Policy.line() + &policy::text(&project, &surroundings, &Launcher::try_own_network());
-    let settings = Schema::Config.line() + &configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
+    let made = if is_writable { make_directories(&project)? } else { Vec::new() };
+    let loopback = Launcher::try_own_network();
+    let is_locked = !configuration::repositories(&project, is_writable).is_empty();
+    let policy = Schema::Policy.line() + &policy::text(&project, &surroundings, &loopback, is_locked);
+    let settings = configuration::text(&project, &surroundings, &to.join(POLICY), is_writable, &loopback);
+    let settings = Schema::Config.line() + &settings;
     for schema in Schema::ALL {
         write_beside(&place, &schema.file(), &schema.json()).map_err(failed(&to.join(schema.file())))?;
     }
@@ -105,10 +106,11 @@ pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliEr
     let named = if is_writable && to == root { CONFIGURATION.to_owned() } else { files[1].display().to_string() };
     let next = crate::text::escape(&named).into_owned();
     print(&format!(
-        "wrote `{POLICY}` and `{CONFIGURATION}` for {}\n\n\
+        "wrote `{POLICY}` and `{CONFIGURATION}` for {}\n{}\n\
          See what they allow:  allowexec doctor --config {next}\n\
          Connect a client:     allowexec setup CLIENT --config {next}\n{}",
         project.description(),
+        said_of(&made),
         if is_writable { WRITES_PARTS } else { "" }
     ))
 }
@@ -129,7 +131,9 @@ fn real(path: PathBuf) -> PathBuf {
 /// `Cargo.lock` for a missing one.
 ///
 /// pytest and cargo mark their caches only when they make them, so that git and backups leave them out. So it is done here.
-fn make_directories(project: &Project) -> Result<(), CliError> {
+///
+/// Returns what it has made.
+fn make_directories(project: &Project) -> Result<Vec<String>, CliError> {
     let done = |name: &str, made: io::Result<()>| match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             let file = project.root.join(name).display().to_string();
@@ -137,9 +141,11 @@ fn make_directories(project: &Project) -> Result<(), CliError> {
         }
         Ok(()) | Err(_) => Ok(()),
     };
-    for name in &project.built {
+    let mut made = Vec::new();
+    for name in project.built.iter().chain(&project.ignored) {
         let is_new = project.root.join(name).symlink_metadata().is_err();
         done(name, project.place.create_directory(Path::new(name)))?;
+        made.extend(is_new.then(|| name.clone()));
         for (file, text) in MARKS.iter().filter(|_| is_new && (name.ends_with("cache") || name == "target")) {
             let file = format!("{name}/{file}");
             done(&file, write_beside(&project.place, &file, text))?;
@@ -147,6 +153,16 @@ fn make_directories(project: &Project) -> Result<(), CliError> {
     }
     if configuration::lacks_lock(project) {
         done("Cargo.lock", project.place.create_file(Path::new("Cargo.lock"), b"", false))?;
+        made.push("Cargo.lock".to_owned());
     }
-    Ok(())
+    Ok(made)
+}
+
+/// Says what was made beside the two files; empty if it is nothing.
+fn said_of(made: &[String]) -> String {
+    let names: Vec<String> = made.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("made {}, so that builds and tests can write there\n", names.join(", ")),
+    }
 }

@@ -7,8 +7,14 @@ use super::project::{Kind, Project};
 use crate::config::Surroundings;
 use crate::sandbox::SandboxError;
 
-/// Returns the policy. `loopback` says whether this system can give each call a network of its own, for tests that start servers.
-pub(super) fn text(project: &Project, surroundings: &Surroundings, loopback: &Result<(), SandboxError>) -> String {
+/// Returns the policy. `loopback` says whether this system can give each call a network of its own, for tests that start servers, and
+/// `is_locked` whether the settings must let commands write the repository before calls can commit.
+pub(super) fn text(
+    project: &Project,
+    surroundings: &Surroundings,
+    loopback: &Result<(), SandboxError>,
+    is_locked: bool,
+) -> String {
     let mut profiles = vec!["coreutils-readonly", "search"];
     if project.has_git {
         profiles.push("git-readonly");
@@ -34,7 +40,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, loopback: &Re
     }
     let mut commands = String::new();
     if project.has_git {
-        commands.push_str(&git(project, surroundings));
+        commands.push_str(&git(project, surroundings, is_locked));
     }
     if project.is(Kind::Python) {
         commands.push_str(&python(project));
@@ -49,22 +55,13 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, loopback: &Re
         commands.push_str(&make(&project.targets));
     }
     if commands.contains(NETWORK) {
-        let (network, says) = match loopback {
-            Ok(()) => (
-                "network: loopback",
-                "Tests can start servers: `network: loopback` is a network of each call's own.".to_owned(),
-            ),
-            Err(error) => (
-                "network: none",
-                format!(
-                    "Tests can't listen on 127.0.0.1 here. Where they can, write `network: loopback`: {}",
-                    one_line(&error.to_string())
-                ),
-            ),
-        };
+        let network = if loopback.is_ok() { "network: loopback" } else { "network: none" };
         commands = commands.replace(NETWORK, network);
         // Writing to a string can't fail.
-        let _ = writeln!(text, "# {says}");
+        let _ = writeln!(
+            text,
+            "# The profiles of cargo and pytest take every network away; their rules below say what tests get."
+        );
     }
     if !commands.is_empty() {
         let _ = write!(text, "commands:\n{commands}");
@@ -74,10 +71,6 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, loopback: &Re
 
 /// The words of the rules for the network of the project's tests.
 const NETWORK: &str = "network: TESTS";
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 const RUST_SETS: &str = r#"sets:
   common:
@@ -128,16 +121,20 @@ fn toolchain(surroundings: &Surroundings) -> Option<String> {
 }
 
 /// The person's name and address, since git does not read the person's own settings here.
-fn git(project: &Project, surroundings: &Surroundings) -> String {
+fn git(project: &Project, surroundings: &Surroundings, is_locked: bool) -> String {
     let home = home_of(surroundings, "HOME", "");
     let settings = home_of(surroundings, "XDG_CONFIG_HOME", ".config");
     let (name, email) = crate::cli::workbench::git::person(&project.root, home.as_deref(), settings.as_deref());
     let (Some(name), Some(email)) = (name, email) else { return String::new() };
     let (name, email) = (super::configuration::yaml(&name), super::configuration::yaml(&email));
+    let also = match is_locked {
+        true => format!(", and take in what is commented out under `write` in {}", super::CONFIGURATION),
+        false => String::new(),
+    };
     format!(
         r#"  git:
     extends: git-readonly
-    # To let calls commit, extend git-commit here, and add `.git` to `write` in allowexec.yaml: add, commit, restore, stash and switch.
+    # To let calls commit, say git-commit in place of git-readonly here{also}: add, commit, restore, stash and switch.
     # These variables say who commits, since git does not read your own settings here.
     env:
       set: {{GIT_AUTHOR_NAME: {name}, GIT_AUTHOR_EMAIL: {email}, GIT_COMMITTER_NAME: {name}, GIT_COMMITTER_EMAIL: {email}}}
@@ -194,7 +191,7 @@ const PYTHON: &str = r#"  NAME:
     # As `activate` sets them: Python finds its environment by the path that it is started by.
     env: {set: {VIRTUAL_ENV: ROOT, PATH: SEARCHED}, unset: [PYTEST_ADDOPTS, PYTEST_PLUGINS, PYTEST_DEBUG, PYTHONPATH, PYTHONHOME, PYTHONSTARTUP, PYTHONINSPECT]}
     timeout: 5m
-    sandbox: {level: workspace, network: TESTS}
+    sandbox: {level: workspace}
     examples:
       allow: [[NAME, -m, pytest], [NAME, -m, pytest, -x, "tests/test_a.py::test_b", -k, "one or two"]]
       refuse: [[NAME], [NAME, -c, x], [NAME, -m, pip, install, x]]
@@ -209,7 +206,8 @@ fn node(scripts: &[String]) -> String {
     let test = test.replace("*files", file);
     format!(
         r#"  npm:
-    # package.json decides what a script does; the sandbox limits it.
+    # package.json decides what a script does; the sandbox limits it. With `extends: node-develop` here, any script may run with any
+    # words (`npm run lint -- --fix`); that profile has no network, so then say `network: loopback` in `sandbox`, too.
     insert: [--script-shell=/bin/sh, --node-options=, --no-update-notifier, --no-fund, --no-audit, --logs-max=0]
     subcommands:
       run:
@@ -220,7 +218,7 @@ fn node(scripts: &[String]) -> String {
         options: {{"--depth": {{integer: [0, 100]}}, "--json": flag}}
     env: {{unset: [NODE_OPTIONS, NODE_PATH, npm_config_script_shell, npm_config_prefix, npm_config_userconfig, npm_config_globalconfig]}}
     timeout: 10m
-    sandbox: {{level: workspace, network: TESTS}}
+    sandbox: {{level: workspace}}
     examples:
       allow: [{}]
       refuse: [npm publish, npm exec x, {}]
@@ -243,7 +241,7 @@ fn make(targets: &[String]) -> String {
     operands: [{{name: TARGET, one_of: [{list}], count: "0.."}}]
     env: {{unset: [MAKEFLAGS, GNUMAKEFLAGS, MFLAGS, MAKEFILES, MAKELEVEL, MAKEOVERRIDES]}}
     timeout: 10m
-    sandbox: {{level: workspace, network: TESTS}}
+    sandbox: {{level: workspace}}
     examples:
       allow: [make, {}]
       refuse: [make SHELL=x, make -f x, make -C .. all, make --eval=x]
@@ -257,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_network_of_a_calls_own_the_policy_says_what_is_missing() {
+    fn rules_name_a_network_only_where_their_profile_takes_it_away() {
         let place = tempfile::tempdir().unwrap();
         for (file, text) in
             [("package.json", r#"{"scripts": {"test": "x"}}"#), ("Makefile", "all:\n"), ("Cargo.toml", "")]
@@ -269,13 +267,10 @@ mod tests {
         let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         let missing = SandboxError::NoOwnNetwork { what: "a namespace", source, mend: "allow\nthem".to_owned() };
         for (loopback, network) in [(Ok(()), "network: loopback"), (Err(missing), "network: none")] {
-            let text = text(&project, &surroundings, &loopback);
-            assert_eq!(text.matches(&format!("{network}}}")).count(), 3, "{text}");
-            let why = loopback
-                .is_err()
-                .then_some("# Tests can't listen on 127.0.0.1 here. Where they can, write `network: loopback`: ");
-            assert!(!text.contains("TESTS") && why.is_none_or(|why| text.contains(why)), "{text}");
-            assert!(text.lines().all(|line| line != "them"), "{text}");
+            let policy = text(&project, &surroundings, &loopback, true);
+            assert!(!policy.contains("TESTS"), "{policy}");
+            assert_eq!(policy.matches("{network: ").count(), 1, "{policy}");
+            assert!(policy.contains(&format!("sandbox: {{{network}}}")), "{policy}");
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::files::Beneath;
 const LARGEST: u64 = 1024 * 1024;
 /// The most names that are taken from a file or a directory.
 const MOST: usize = 60;
+/// The most directories that are made because a .gitignore names them.
+const MOST_IGNORED: usize = 6;
 
 /// A language or a tool whose files were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub(super) struct Project {
     pub venv: Option<Venv>,
     /// The directories that its builds and tests make.
     pub built: Vec<String>,
+    /// The directories that its .gitignore names and that are missing: what else makes them can't where the top is not written.
+    pub ignored: Vec<String>,
 }
 
 /// A virtual environment of Python in the project.
@@ -98,6 +102,9 @@ impl Project {
             Kind::ALL.into_iter().filter(|kind| kind.files().iter().any(|file| is_there(&file))).collect();
         let package = text(Kind::Node).unwrap_or_default();
         let built = built(&kinds, &package, root);
+        let ignored = place.read_regular(Path::new(".gitignore"), LARGEST).unwrap_or_default();
+        let mut ignored = ignored_directories(&String::from_utf8_lossy(&ignored));
+        ignored.retain(|name| !built.contains(name) && root.join(name).symlink_metadata().is_err());
         Ok(Self {
             kinds,
             has_git: root.join(".git").symlink_metadata().is_ok_and(|data| !data.is_symlink()),
@@ -108,6 +115,7 @@ impl Project {
             place,
             venv,
             built,
+            ignored,
         })
     }
 
@@ -177,6 +185,40 @@ fn built(kinds: &[Kind], package: &str, root: &Path) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
+/// The directories at the top that a .gitignore names plainly: `/name/`, or `name/`, which is also meant for the top. None is hidden, looks
+/// secret, or is what programs are installed in.
+///
+/// A file with more than [`MOST_IGNORED`] such lines is a template of what any project could have; then only `/name/` counts.
+fn ignored_directories(text: &str) -> Vec<String> {
+    let is_installed =
+        |name: &str| ["node_modules", "vendor", "env", "venv", "virtualenv", "lib", "lib64"].contains(&name);
+    let is_secret = |name: &str| {
+        ["secret", "credential", "token", "password", "key", "private", "cert"].iter().any(|word| name.contains(word))
+    };
+    let name_of = |line: &str| {
+        let name = line.strip_prefix('/').unwrap_or(line).strip_suffix('/')?;
+        let small = name.to_ascii_lowercase();
+        (is_name(name) && !is_installed(&small) && !is_secret(&small)).then(|| name.to_owned())
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let is_taken_back = |line: &str| {
+        lines.iter().any(|other| {
+            other
+                .strip_prefix('!')
+                .is_some_and(|kept| kept.trim_matches('/').split('/').next() == Some(line.trim_matches('/')))
+        })
+    };
+    let mut named: Vec<(&str, String)> = lines.iter().filter_map(|line| Some((*line, name_of(line)?))).collect();
+    named.retain(|(line, _)| !is_taken_back(line));
+    let is_template = named.len() > MOST_IGNORED;
+    let mut names: Vec<String> =
+        named.into_iter().filter(|(line, _)| line.starts_with('/') || !is_template).map(|(_, name)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(MOST_IGNORED);
+    names
+}
+
 /// Whether a name can be written in a rule unchanged.
 fn is_name(name: &str) -> bool {
     let is_first = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -226,6 +268,22 @@ fn targets(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gitignore_names_directories_at_the_top_plainly_or_not_at_all() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(ignored_directories(text), expected, "{text}");
+        check("/autocomplete/\ntarget/\n**/*.rs.bk\n", &["autocomplete", "target"]);
+        check("out/ \r\n/out/\n", &["out"]);
+        // Files, patterns, paths, comments, and what is taken back.
+        check("a\n/b\nc*/\n[d]/\n/e/f/\n# g/\n!h/\n\\#i/\n/j/\n!/j/keep\n../\n./\n/\n", &[]);
+        // Hidden, secret, or installed.
+        check(".git/\n.env/\n.claude/\n/.vscode/\n", &[]);
+        check("secrets/\n/API-Keys/\nprivate/\ntls-certs/\nnode_modules/\nvendor/\nENV/\nvenv/\n", &[]);
+        // A template.
+        let template = "build/\ndevelop-eggs/\ndist/\ndownloads/\neggs/\nparts/\nsdist/\nvar/\nwheels/\n";
+        check(template, &[]);
+        check(&format!("{template}/generated/\n"), &["generated"]);
+    }
 
     #[test]
     fn scripts_and_targets_are_plain_names_that_neither_install_nor_publish() {

@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 
 use super::change::{Change, Settings};
 use super::rule_yaml::{Printed, quoted};
-use super::suggest::{ADDED, is_assignment, narrowest, of_profiles, outside, runs_anything};
+use super::suggest::{ADDED, WIDENED, does, is_assignment, narrowest, of_profiles, outside, runs_anything};
+use super::widened;
 use crate::config::Config;
-use crate::policy::rules::{Effect, Level, ListEntry, PolicySource, Rules, describes, flow, profile_names};
+use crate::policy::rules::{
+    CommandRule, Effect, Level, ListEntry, PolicySource, Rules, describes, flow, profile_names,
+};
 use crate::policy::{CommandLineError, Explanation, Lines, is_path};
 use crate::server::Suggests;
 
@@ -107,7 +110,7 @@ pub(in crate::cli) fn suggestions(config: &Config) -> Option<Suggests> {
         let said = |way: Way| match way {
             Way::Profile(_, how) | Way::Other(how) => Some(how),
             Way::None(why) => Some(unsuggested(&why)),
-            Way::Rule { lines, place } => Some(format!("{place}: {}", flow(&lines)?)),
+            Way::Rule { lines, place } => Some(format!("{place}: {}", flow(&widened::without_values(&lines))?)),
         };
         let said: Vec<String> = ways(refused, rules, &settings).into_iter().filter_map(said).collect();
         (!said.is_empty()).then(|| said.join("; or "))
@@ -117,7 +120,7 @@ pub(in crate::cli) fn suggestions(config: &Config) -> Option<Suggests> {
 fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
     let Some(name) = refused.words.first() else { return Vec::new() };
     let is_known = |base: &str| settings.single.iter().any(|entry| entry == base) || rules.describes(base);
-    if name.rsplit_once('/').is_some_and(|(_, base)| is_known(base)) {
+    if !rules.describes(name) && name.rsplit_once('/').is_some_and(|(_, base)| is_known(base)) {
         // It is to be called by its name, as the refusal says.
         return Vec::new();
     }
@@ -184,7 +187,19 @@ fn for_words(name: &str, refused: &Explanation, rules: &Rules, settings: &Settin
     if !profiles.is_empty() {
         return profiles;
     }
-    vec![rule(name, program.as_deref(), refused, rules, settings).unwrap_or_else(Way::None)]
+    let program = program.as_deref();
+    let narrow = || rule(name, program, refused, rules, settings);
+    let is_entry =
+        rules.get(name).is_some_and(|rule| matches!(*rule.origin.source, PolicySource::Allow | PolicySource::Ask));
+    let unlimited = |does: &str| unlimited(name, program, refused, rules, settings, does);
+    match does(name).filter(|_| outside(&refused.words).is_none()) {
+        Some(does) if runs_anything(name, &of_profiles()) => match is_entry {
+            true => vec![Way::None(does)],
+            false => unlimited(&does),
+        },
+        Some(does) if !is_entry => narrow().map_or_else(|_| unlimited(&does), |way| vec![way]),
+        Some(_) | None => vec![narrow().unwrap_or_else(Way::None)],
+    }
 }
 
 /// A rule that extends a profile, for the program of an environment.
@@ -227,13 +242,35 @@ fn take(profile: &str, refused: &Explanation, rules: &Rules, settings: &Settings
                     format!("add `{profile}` to `profiles` in {}", file.display()),
                 )
             };
-            settings.files.iter().enumerate().map(to).collect()
+            let extends = |(number, file): (usize, &PathBuf)| {
+                let lines = format!("commands: {{{}: {{extends: {profile}}}}}", quoted(name));
+                (
+                    settings.change(Some(number), lines),
+                    format!("write a rule for `{name}` with `extends: {profile}` into {}", file.display()),
+                )
+            };
+            // A rule of the file for another command of the profile would replace that of the profile, with a warning at each start.
+            let is_own = |rule: &&Arc<CommandRule>| matches!(&*rule.origin.source, PolicySource::File(_));
+            let of_profile = Rules::read(&[], &[profile.to_owned()], &[]).unwrap_or_default();
+            let files = || settings.files.iter().enumerate();
+            match rules.written().filter(is_own).any(|rule| of_profile.describes(&rule.name)) {
+                true => files().map(extends).chain(files().map(to)).collect(),
+                false => files().map(to).collect(),
+            }
         }
         (_, None) => vec![(flags(""), format!("take the profile {profile} (`--profile {profile}`)"))],
     };
     let (_, how) = ways.into_iter().find(|(change, _)| settings.allows(refused, change).is_ok())?;
     // It writes there, which a sandbox has to grant.
-    Some(if profile == "git-commit" { format!("{how}, and let commands write `.git`") } else { how })
+    Some(match &settings.locked {
+        Some(locked) if profile == "git-commit" => {
+            let line = quoted(&locked.display().to_string());
+            let file =
+                settings.configuration.as_ref().map(|file| format!(" in {}", file.display())).unwrap_or_default();
+            format!("{how}, and take in the line `- {line}` under `write`{file}")
+        }
+        Some(_) | None => how,
+    })
 }
 
 /// The shipped profiles whose rules allow these words, or ask about them. A program of an environment is called by its path, too.
@@ -259,7 +296,7 @@ fn rule(
 ) -> Result<Way, String> {
     let words = refused.words.as_slice();
     let known = of_profiles();
-    if let Some(why) = outside(words).or_else(|| runs_anything(name, &known, rules)) {
+    if let Some(why) = outside(words) {
         return Err(why);
     }
     let described = rules.get(name);
@@ -285,7 +322,96 @@ fn rule(
             Err(wrong) => why = wrong,
         }
     }
-    Err(why)
+    let Some((number, old)) = settings.own_rule(name, rules) else { return Err(why) };
+    let lines = |text: &str| without_examples(text, &own);
+    let accepts = |text: &str| {
+        let new = widened::in_rule(name, &lines(text)).ok_or(why.as_str())?;
+        let rule = widened::widened(&old, &new).ok_or(why.as_str())?;
+        settings.allows(refused, &replacing(name, number, rule, settings))
+    };
+    let text = narrowest(name, &calls, described.or(known.get(name)), &WIDENED, accepts)?;
+    let new = widened::in_rule(name, &lines(&text)).and_then(|new| widened::widened(&old, &new)).ok_or(why)?;
+    let lines = replacing(name, number, new, settings).lines;
+    Ok(Way::Rule { lines, place: in_place_of(name, rules) })
+}
+
+/// The change of the rule for a command in the policy file of this number.
+fn replacing(name: &str, number: usize, rule: serde_yaml::Value, settings: &Settings) -> Change {
+    let lines = widened::lines(name, rule);
+    Change { replaces: Some(name.to_owned()), ..settings.change(Some(number), lines) }
+}
+
+fn in_place_of(name: &str, rules: &Rules) -> String {
+    let origin = rules.get(name).map_or_else(String::new, |rule| rule.origin.to_string());
+    format!("write this in place of the rule for `{name}` in {origin}")
+}
+
+/// The ways to allow a program that runs code or starts others: this very call, and any. `does` is what it does.
+fn unlimited(
+    name: &str,
+    program: Option<&str>,
+    refused: &Explanation,
+    rules: &Rules,
+    settings: &Settings,
+    does: &str,
+) -> Vec<Way> {
+    use serde_yaml::{Mapping, Value};
+    let arguments = refused.words.get(1..).unwrap_or_default();
+    let takes_input = rules.get(name).is_some_and(|rule| rule.stdin);
+    let limited = Mapping::from_iter([(Value::from("operands"), widened::exactly(arguments))]);
+    let anything = Mapping::from_iter([(Value::from("operands"), Value::from(vec![widened::anything()]))]);
+    let input = || (refused.has_input && !takes_input).then(|| ("stdin".into(), true.into()));
+    let own = |program: &str| ("program".into(), program.into());
+    // What an operator adds to a rule that has forms, or to a file without one.
+    let form = |form: &Mapping| {
+        let forms = (Value::from("forms"), Value::from(vec![Value::from(form.clone())]));
+        Value::from(std::iter::once(forms).chain(input()).collect::<Mapping>())
+    };
+    let whole = |form: &Mapping| {
+        let syntax = (Value::from("syntax"), Value::from("operands"));
+        let words = form.iter().map(|(key, value)| (key.clone(), value.clone()));
+        Value::from(program.map(own).into_iter().chain([syntax]).chain(words).chain(input()).collect::<Mapping>())
+    };
+    let with = |rule: Value, key: &str, value: &str| {
+        let entry = (Value::from(key), Value::from(value));
+        Value::from(std::iter::once(entry).chain(rule.as_mapping().cloned().unwrap_or_default()).collect::<Mapping>())
+    };
+    let tried = |choices: Vec<Value>, change: &dyn Fn(&Value) -> Option<Value>, end: &str| {
+        for (place, how) in settings.places(name, rules) {
+            for rule in &choices {
+                let lines = place.lines.clone() + &widened::lines(name, rule.clone());
+                let change = Change { lines, ..place.clone() };
+                if settings.allows(refused, &change).is_ok() {
+                    return Some(Way::Rule { lines: change.lines, place: format!("{how}, {end}") });
+                }
+            }
+        }
+        let (number, old) = settings.own_rule(name, rules)?;
+        let change = replacing(name, number, change(&old)?, settings);
+        settings.allows(refused, &change).ok()?;
+        Some(Way::Rule { lines: change.lines, place: format!("{}, {end}", in_place_of(name, rules)) })
+    };
+    let source = rules.get(name).map(|rule| &*rule.origin.source);
+    let is_own = matches!(source, Some(PolicySource::File(_)));
+    let any = (program.is_none() && !is_own).then(|| Value::from("any"));
+    let choices = match source {
+        // Its rule takes other words, too.
+        Some(PolicySource::Profile(profile)) => vec![with(form(&limited), "extends", profile)],
+        Some(_) | None => vec![form(&limited), whole(&limited)],
+    };
+    let end = match refused.has_input {
+        true => "for these words with any input, which may be code",
+        false => "for these words alone",
+    };
+    let one =
+        (!arguments.is_empty()).then(|| tried(choices, &|old| widened::widened(old, &whole(&limited)), end)).flatten();
+    let all = tried(
+        any.into_iter().chain([form(&anything), whole(&anything)]).collect(),
+        &|old| Some(widened::takes_anything(old, refused.has_input)),
+        &format!("for any call: {does}"),
+    );
+    let ways: Vec<Way> = one.into_iter().chain(all).collect();
+    if ways.is_empty() { vec![Way::None(does.to_owned())] } else { ways }
 }
 
 /// The entry of a list of commands beside those that there are for this one.

@@ -24,6 +24,10 @@ pub(super) struct Settings {
     pub directory: PathBuf,
     /// Finds programs as the server does.
     pub programs: Programs,
+    /// The repository that commands can't write, so that none of them commits.
+    pub locked: Option<PathBuf>,
+    /// Where the settings are.
+    pub configuration: Option<PathBuf>,
 }
 
 /// A change of the settings.
@@ -33,6 +37,8 @@ pub(super) struct Change {
     pub file: Option<usize>,
     /// The lines of YAML.
     pub lines: String,
+    /// The command whose rule in that file they replace; `None` if they are added to what is there.
+    pub replaces: Option<String>,
     /// The profiles that flags name afterwards.
     pub profiles: Vec<String>,
     /// The new entry of a list of commands; `None` for none.
@@ -51,6 +57,8 @@ impl Settings {
             entries,
             directory: config.surroundings.directory.clone(),
             programs: Programs::new(path, config.surroundings.directory.clone()),
+            locked: crate::cli::workbench::git::locked(config),
+            configuration: config.file.value.clone(),
         }
     }
 
@@ -69,7 +77,7 @@ impl Settings {
 
     /// No change, but for lines that go to the policy file of this number, or to a new one.
     pub(super) fn change(&self, file: Option<usize>, lines: String) -> Change {
-        Change { file, lines, profiles: self.profiles.clone(), entry: None }
+        Change { file, lines, replaces: None, profiles: self.profiles.clone(), entry: None }
     }
 
     /// Where a rule goes, or what is to be added to the one that there is, and how this is said. The first place that works is best.
@@ -104,6 +112,15 @@ impl Settings {
         }
     }
 
+    /// The rule for a command as its policy file has it, and the number of the file.
+    pub(super) fn own_rule(&self, name: &str, rules: &Rules) -> Option<(usize, Value)> {
+        let PolicySource::File(named) = &*rules.get(name)?.origin.source else { return None };
+        let number = self.files.iter().position(|file| file == named)?;
+        let text = std::fs::read_to_string(self.directory.join(named)).ok()?;
+        let whole: Value = serde_yaml::from_str(&text).ok()?;
+        Some((number, whole.get("commands")?.get(name)?.clone()))
+    }
+
     /// Tries whether the words and their input are allowed after the change, or a person is asked about them.
     ///
     /// # Errors
@@ -118,7 +135,8 @@ impl Settings {
         match change.file.and_then(|file| texts.get_mut(file)) {
             Some(policy) => {
                 let file = policy.file.display();
-                let changed = with(&policy.text, &change.lines);
+                let rest = change.replaces.as_ref().map(|name| without(&policy.text, name));
+                let changed = with(rest.as_ref().unwrap_or(&policy.text), &change.lines);
                 policy.text =
                     changed.ok_or_else(|| format!("its rule in `{file}` says something else; change it there"))?;
             }
@@ -140,6 +158,16 @@ pub(super) fn with(policy: &str, lines: &str) -> Option<String> {
     let mut whole: Value = serde_yaml::from_str(policy).ok()?;
     add(&mut whole, serde_yaml::from_str(lines).ok()?, "")?;
     serde_yaml::to_string(&whole).ok()
+}
+
+/// The policy without the rule for a command.
+pub(super) fn without(policy: &str, name: &str) -> String {
+    let mut whole: Value = serde_yaml::from_str(policy).unwrap_or_default();
+    if let Some(commands) = whole.get_mut("commands").and_then(Value::as_mapping_mut) {
+        commands.remove(name);
+    }
+    // What was read as YAML can be written.
+    serde_yaml::to_string(&whole).unwrap_or_default()
 }
 
 fn add(to: &mut Value, from: Value, key: &str) -> Option<()> {

@@ -22,6 +22,7 @@ mod seen;
 mod show;
 mod suggest;
 mod test;
+mod widened;
 
 use std::path::{Path, PathBuf};
 

@@ -9,22 +9,29 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use serde_yaml::Value as YamlValue;
 
+use super::change::Settings;
 use super::recorded::{self, Recorded};
 use super::rule_yaml::{Printed, command};
 use super::seen::Seen;
+use super::widened;
 use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::integrity::{Reach, reach_of};
-use crate::policy::line::{PartDecision, PartKind, PartOutcome};
-use crate::policy::rules::{CommandRule, PolicySource, PolicyText, Rules, profile_describing, profile_names, written};
+use crate::policy::rules::{
+    CommandRule, PolicySource, PolicyText, Rules, describes, profile_describing, profile_names, written,
+};
 use crate::policy::{CommandLine, Lines};
 use crate::server::{Asked, Parts};
 use crate::text::{counted, escape};
 
 /// The ways to print what a rule has to get, the narrowest first.
 pub(super) const ADDED: [Printed; 2] = [Printed::NewOptions, Printed::NewForm];
+
+/// The same for what widens a rule of the operator's own.
+pub(super) const WIDENED: [Printed; 3] = [Printed::All, Printed::NewOptions, Printed::NewForm];
 
 /// Calls for which nothing is suggested, and why.
 pub(super) struct Skipped {
@@ -68,23 +75,22 @@ fn print_for_line(config: &Config, text: &str, json: bool) -> Result<Outcome, Cl
         let refusal = parts.examine(Asked::Line(text.to_owned()), None).refusal;
         return Err(CliError::Policy { why: refusal.map_or_else(String::new, |refusal| refusal.to_string()) });
     };
-    let commands: Vec<&PartDecision> = decision.parts.iter().filter(|part| part.kind == PartKind::Command).collect();
-    let is_missing =
-        |part: &&&PartDecision| matches!(part.outcome, PartOutcome::Refused(_)) && part.explanation.lacks_rule();
-    let calls = commands.iter().filter(is_missing).map(|part| recorded(part.explanation.words.clone()));
+    let calls = decision.lacking().into_iter().map(recorded);
     let mut before = String::new();
     if are_off {
         before.push_str(
             "# It is a line as shells read it: `lines: on` in the configuration (`--lines on`) lets calls be that.\n",
         );
     }
-    let names: BTreeSet<&str> =
-        commands.iter().flat_map(|part| &part.variables).map(|(name, _)| name.as_str()).collect();
+    let names = decision.variables();
     if !names.is_empty() {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         before.push_str(&format!(
             "# It sets variables: `line_env: [{names}]` in the configuration, or `env: {{accept: …}}` in a rule, lets it do that.\n"
         ));
+    }
+    for (words, why) in decision.standing() {
+        before.push_str(&format!("# {}: nothing suggested: {}\n", escape(&written(&words)), escape(&why)));
     }
     print_rules(config, &calls.collect::<Vec<_>>(), &before, json)
 }
@@ -104,11 +110,21 @@ pub(super) fn is_assignment(word: &str) -> bool {
 }
 
 fn print_rules(config: &Config, calls: &[Recorded], before: &str, json: bool) -> Result<Outcome, CliError> {
-    let known = of_profiles();
-    let (commands, skipped) = suggest(calls, &known, &config.rules);
+    let (known, count) = (of_profiles(), calls.len());
+    let parts = Parts::to_decide(config);
+    let (described, calls): (Vec<Recorded>, Vec<Recorded>) =
+        calls.iter().cloned().partition(|call| is_described(&config.rules, call));
+    let settings = Settings::of(config);
+    let own = |name: &str| settings.own_rule(name, &config.rules).map(|(_, rule)| rule);
+    let (commands, mut skipped) = suggest(&calls, &known, &config.rules, &own);
+    skipped.extend(described.iter().map(|call| {
+        let why = refusal(&parts, call)
+            .unwrap_or_else(|| "`stdin: true` in its rule lets it read what a line gives it".into());
+        Skipped { what: written(&call.words), why: format!("its rule takes these words already; {why}") }
+    }));
     let mut text = format!(
         "# Made by `allowexec policy suggest` of {}. Read it before you use it: it allows what was asked for, not what is safe.\n",
-        counted(calls.len() as u64, "refused call")
+        counted(count as u64, "refused call")
     );
     text.push_str(before);
     for Skipped { what, why } in &skipped {
@@ -123,7 +139,7 @@ fn print_rules(config: &Config, calls: &[Recorded], before: &str, json: bool) ->
             ));
         } else if let Some(rule) = config.rules.get(command) {
             text.push_str(&format!(
-                "# `{command}` is described in {} already: add this to it.\n",
+                "# `{command}` is described in {} already: write this in place of that rule.\n",
                 escape(&rule.origin.to_string())
             ));
         } else if let Some(rule) = known.get(command) {
@@ -144,7 +160,7 @@ fn print_rules(config: &Config, calls: &[Recorded], before: &str, json: bool) ->
     if json {
         let skipped = skipped.iter().map(|skipped| json!({"command": skipped.what, "reason": skipped.why}));
         return print_json(&json!({
-            "calls": calls.len(),
+            "calls": count,
             "commands": commands.keys().collect::<Vec<_>>(),
             "policy": text,
             "skipped": skipped.collect::<Vec<Value>>(),
@@ -163,9 +179,20 @@ pub(super) fn of_profiles() -> Rules {
 
 /// Whether the present settings refuse it too.
 fn is_refused(parts: &Parts, call: &Recorded) -> bool {
+    refusal(parts, call).is_some()
+}
+
+/// Why the present settings refuse it; `None` if they don't.
+fn refusal(parts: &Parts, call: &Recorded) -> Option<String> {
     let mut words = call.words.iter().cloned();
     let asked = Asked::Words(words.next().unwrap_or_default(), words.collect());
-    parts.examine(asked, call.cwd.as_deref()).refusal.is_some()
+    parts.examine(asked, call.cwd.as_deref()).refusal.map(|refusal| refusal.to_string())
+}
+
+/// Whether a rule takes the words of a call, so that something else stands in its way.
+fn is_described(rules: &Rules, call: &Recorded) -> bool {
+    let rule = call.words.first().and_then(|name| rules.get(name));
+    rule.is_some_and(|rule| describes(rule, &call.words))
 }
 
 /// The profile that describes a command in the present settings.
@@ -176,8 +203,14 @@ fn profile_of<'r>(rules: &'r Rules, command: &str) -> Option<&'r str> {
     }
 }
 
-/// The YAML of each command, and what is left out. A suggestion for a command of a profile in use extends that profile.
-pub(super) fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<String, String>, Vec<Skipped>) {
+/// The YAML of each command, and what is left out. A suggestion for a command of a profile in use extends that profile, and one for a
+/// command of an operator's file, whose rule `own` returns, is that rule and more.
+pub(super) fn suggest(
+    calls: &[Recorded],
+    known: &Rules,
+    in_use: &Rules,
+    own: &dyn Fn(&str) -> Option<YamlValue>,
+) -> (BTreeMap<String, String>, Vec<Skipped>) {
     let mut by_command: BTreeMap<&str, BTreeSet<&[String]>> = BTreeMap::new();
     let (mut commands, mut skipped) = (BTreeMap::new(), Vec::new());
     for call in calls {
@@ -191,13 +224,25 @@ pub(super) fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTr
     for (name, calls) in by_command {
         let loads = |text: &str| {
             let policy = PolicyText { file: "suggestion".into(), text: format!("version: 1\ncommands:\n{text}") };
-            Rules::load(&[policy], &[], &[]).map(|_| ()).map_err(|error| error.problem.to_string())
+            let rules = Rules::load(&[policy], &[], &[]).map_err(|error| error.problem.to_string())?;
+            let takes = |words: &&[String]| rules.get(name).is_some_and(|rule| describes(rule, words));
+            calls.iter().all(takes).then_some(()).ok_or_else(|| "its rule does not take these words then".to_owned())
         };
         // A command of a profile in use is described by that one, which may extend another.
-        let found = match (runs_anything(name, known, in_use), profile_of(in_use, name)) {
-            (Some(why), _) => Err(why),
-            (None, Some(_)) => narrowest(name, &calls, in_use.get(name), &ADDED, loads),
-            (None, None) => narrowest(name, &calls, known.get(name), &[Printed::All], loads),
+        let found = match (does(name).filter(|_| runs_anything(name, known)), profile_of(in_use, name), own(name)) {
+            (Some(does), _, _) => Err(format!("{does}; for one call, `allowexec check` prints what allows it")),
+            (None, Some(_), _) => narrowest(name, &calls, in_use.get(name), &ADDED, loads),
+            (None, None, None) => narrowest(name, &calls, known.get(name), &[Printed::All], loads),
+            (None, None, Some(own)) => {
+                let rule = in_use.get(name).or(known.get(name));
+                let wider = |text: &str| {
+                    let new = widened::in_rule(name, &format!("commands:\n{text}"))?;
+                    Some(widened::lines(name, widened::widened(&own, &new)?).replacen("commands:\n", "", 1))
+                };
+                let differs = || "its rule says something else of these words; change it there".to_owned();
+                let accepts = |text: &str| wider(text).ok_or_else(differs).and_then(|text| loads(&text));
+                narrowest(name, &calls, rule, &WIDENED, accepts).and_then(|text| wider(&text).ok_or_else(differs))
+            }
         };
         match found {
             Ok(text) => {
@@ -235,17 +280,15 @@ pub(super) fn narrowest(
     found.ok_or(why)
 }
 
-/// Why no rule is suggested for a program: a person must decide what it may start. One that a profile describes is restricted by that
-/// rule, unless it runs code.
-pub(super) fn runs_anything(name: &str, known: &Rules, in_use: &Rules) -> Option<String> {
-    let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none())?;
-    // A rule that takes anything names no other file, and by the name alone another one would be found.
-    let program = in_use.get(name).and_then(|rule| rule.program.clone());
-    let way = match program {
-        Some(program) => format!("write `{program}: any` as another rule, for calls by that path"),
-        None => format!("write `{name}: any` as its rule for that"),
-    };
-    Some(format!("`{name}` {}; {way}, or list its words with `one_of`", reach.meaning()))
+/// Describes the reach of a program that runs code or starts others; `None` for any other program.
+pub(super) fn does(name: &str) -> Option<String> {
+    reach_of(name).map(|reach| format!("`{name}` {}", reach.meaning()))
+}
+
+/// Whether no rule is suggested for a program, since a person must decide what it may start. One that a profile describes is restricted
+/// by that rule, unless it runs code.
+pub(super) fn runs_anything(name: &str, known: &Rules) -> bool {
+    reach_of(name).is_some_and(|reach| reach == Reach::Interpreter || known.get(name).is_none())
 }
 
 /// Why no rule is suggested for a call that names a path outside.
@@ -289,7 +332,7 @@ mod tests {
             "tool -v --level=3 src/a.rs",
             "tool src/b.rs",
         ]);
-        let (commands, skipped) = suggest(&calls, &known(), &Rules::default());
+        let (commands, skipped) = suggest(&calls, &known(), &Rules::default(), &|_| None);
         assert!(skipped.is_empty());
         let text = format!("version: 1\ncommands:\n{}", commands.values().cloned().collect::<String>());
         let rules = Rules::load(&[PolicyText { file: "s".into(), text }], &[], &[]).unwrap();
@@ -325,7 +368,7 @@ mod tests {
             "git branch -a topic",
             "git add -A src",
         ];
-        let (commands, skipped) = suggest(&recorded_calls(&lines[..3]), &known(), &known());
+        let (commands, skipped) = suggest(&recorded_calls(&lines[..3]), &known(), &known(), &|_| None);
         assert!(skipped.is_empty(), "{}", skipped[0].why);
         let load = |commands: BTreeMap<String, String>| {
             let text = format!("profiles: [git-readonly]\ncommands:\n{}", commands.into_values().collect::<String>());
@@ -351,7 +394,7 @@ mod tests {
             assert_eq!(came(&rules, line), "refuse", "{line}");
         }
         // Words in another order, and a subcommand of which the profile knows nothing.
-        let (commands, _) = suggest(&recorded_calls(&lines[3..]), &known(), &known());
+        let (commands, _) = suggest(&recorded_calls(&lines[3..]), &known(), &known(), &|_| None);
         let rules = load(commands);
         for (line, expected) in [
             ("git branch -a topic", "allow"),
@@ -376,7 +419,7 @@ mod tests {
             "tool --file=/etc/x",
             "env FOO=1 id",
         ]);
-        let (commands, skipped) = suggest(&calls, &known(), &Rules::default());
+        let (commands, skipped) = suggest(&calls, &known(), &Rules::default(), &|_| None);
         assert_eq!(commands.keys().collect::<Vec<_>>(), Vec::<&String>::new());
         let what: Vec<&str> = skipped.iter().map(|skipped| skipped.what.as_str()).collect();
         assert_eq!(what, ["cat ../x", "cat /etc/passwd", "env", "python3", "sh", "tool '--file=/etc/x'"]);

@@ -13,7 +13,7 @@ struct Before {
     policy: Option<&'static str>,
 }
 
-const BEFORE: [Before; 7] = [
+const BEFORE: [Before; 8] = [
     Before { profiles: &[], allow: &[], policy: None },
     Before { profiles: &["git-readonly", "python-tools"], allow: &[], policy: None },
     Before { profiles: &["git-commit"], allow: &[], policy: Some("commands:\n  other: {}\n") },
@@ -28,11 +28,32 @@ const BEFORE: [Before; 7] = [
              options: {-s: flag}\n        operands: [{one_of: [test]}]\n",
         ),
     },
+    Before {
+        profiles: &[],
+        allow: &[],
+        policy: Some(
+            "commands:\n  python:\n    program: /usr/bin/python3\n    syntax: operands\n    forms:\n      - operands: [{one_of: [-V]}]\n  \
+             tool:\n    operands: [{integer: [1, 1]}, {one_of: [x]}]\n  xargs: {operands: [{one_of: [ls]}]}\n",
+        ),
+    },
     Before { profiles: &[], allow: &[], policy: Some("commands:\n  tool:\n    options: {-q: flag}\n  git: {}\n") },
 ];
 
-const NAMES: [&str; 11] =
-    ["tool", "scripts/create-deb.sh", "tree", "git", "ls", "cargo", "npm", "ruff", "mkdir", "y", "a b"];
+const NAMES: [&str; 13] = [
+    "tool",
+    "scripts/create-deb.sh",
+    "tree",
+    "git",
+    "ls",
+    "cargo",
+    "npm",
+    "ruff",
+    "mkdir",
+    "y",
+    "a b",
+    "python",
+    "xargs",
+];
 
 const ARGUMENTS: [&[&str]; 34] = [
     &[],
@@ -87,30 +108,33 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
 fn followed(way: &Way, before: &Before, policy: Option<&str>) -> Result<Rules, String> {
     let (mut profiles, mut allow) = (texts(before.profiles), texts(before.allow));
     let mut policy = policy.map(str::to_owned);
-    let mut merge = |lines: &str| {
-        let merged = match &policy {
+    let merge = |policy: &mut Option<String>, lines: &str| {
+        let merged = match policy.as_deref() {
             // At its end, or within what is there.
             Some(policy) if policy.ends_with("commands:\n  other: {}\n") && lines.starts_with("commands:\n") => {
-                Some(policy.clone() + lines.trim_start_matches("commands:\n"))
+                Some(policy.to_owned() + lines.trim_start_matches("commands:\n"))
             }
             Some(policy) => crate::cli::workbench::policy::change::with(policy, lines),
             None => Some(lines.to_owned()),
         };
-        policy = Some(merged.ok_or("it can't be added")?);
+        *policy = Some(merged.ok_or("it can't be added")?);
         Ok::<(), String>(())
     };
     match way {
         Way::Rule { lines, place } => {
+            if let (Some(name), Some(text)) = (between(place, "in place of the rule for `", "` in "), &policy) {
+                policy = Some(crate::cli::workbench::policy::change::without(text, name));
+            }
             if let Some(profile) = between(place, "in place of `--profile ", "`") {
                 profiles.retain(|name| name != profile);
             }
-            merge(lines)?;
+            merge(&mut policy, lines)?;
         }
         Way::Profile(profile, how) => {
             if let Some(name) = between(how, "in the rule for `", "`") {
-                merge(&format!("commands: {{\"{name}\": {{extends: {profile}}}}}"))?;
+                merge(&mut policy, &format!("commands: {{\"{name}\": {{extends: {profile}}}}}"))?;
             } else if how.contains("to `profiles` in ") {
-                merge(&format!("profiles: [{profile}]"))?;
+                merge(&mut policy, &format!("profiles: [{profile}]"))?;
             } else {
                 if let Some((_, used)) = how.split_once(" in place of ") {
                     profiles.retain(|name| name != used);
@@ -137,6 +161,8 @@ fn whatever_is_advised_loads_and_allows_the_command() {
         let file = place.path().join("policy.yaml");
         fs::write(&file, before.policy.unwrap_or_default()).unwrap();
         let settings = Settings {
+            locked: None,
+            configuration: None,
             files: before.policy.iter().map(|_| file.clone()).collect(),
             profiles: texts(before.profiles),
             single: Vec::new(),
