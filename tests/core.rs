@@ -197,6 +197,34 @@ fn limits_that_were_left_out_say_so_by_name() {
     assert_eq!((status, stdout.contains(missing)), (Some(1), true), "{stdout}");
 }
 
+#[cfg(not(feature = "lines"))]
+#[test]
+fn lines_that_were_left_out_say_so_by_name() {
+    for subcommand in ["run", "hook"] {
+        let (status, stdout, stderr) = said(&mut program(&[subcommand, "--", "ls"]));
+        // A hook that answers nothing has to block, which this status does.
+        assert_eq!((status, stdout.as_str()), (Some(2), ""));
+        assert!(
+            stderr.contains(&format!("this build has no `{subcommand}`; it was built without `lines`")),
+            "{stderr}"
+        );
+    }
+    settings_are_missing("lines", &[("--lines on", &["--lines", "on"]), ("--lines files", &["--lines", "files"])]);
+    let help = said(&mut program(&["--help"])).1;
+    assert!(!help.contains("hook AGENT") && help.contains("check -- COMMAND"), "{help}");
+    // What is written as one command goes on.
+    let call = |line: &str| {
+        let arguments = json!({"command": line}).to_string();
+        said(&mut program(&["call", "execute_command", &arguments, "--allow", "echo", "--lines", "off"]))
+    };
+    let (status, stdout, _) = call("echo 'a && b'");
+    assert_eq!((status, stdout.contains("a && b")), (Some(0), true), "{stdout}");
+    let (status, stdout, _) = call("echo a && echo b");
+    assert_eq!((status, stdout.contains("no shell runs here")), (Some(1), true), "{stdout}");
+    let checked = said(&mut program(&["check", "--allow", "echo", "--", "echo a && echo b"]));
+    assert_eq!((checked.0, checked.1.starts_with("refused")), (Some(1), true), "{}", checked.1);
+}
+
 #[cfg(not(feature = "evidence"))]
 #[test]
 fn evidence_that_was_left_out_says_so_by_name() {

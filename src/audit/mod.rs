@@ -7,10 +7,7 @@
 //! - [`Event`] is what a record says; [`AuditSettings`] say how it is written.
 //! - `log` is the file, which is written and read; a build without the feature `evidence` has `no_log` in its place.
 
-#[cfg(feature = "evidence")]
-mod log;
-#[cfg(not(feature = "evidence"))]
-#[path = "no_log.rs"]
+#[cfg_attr(not(feature = "evidence"), path = "no_log.rs")]
 mod log;
 mod record;
 mod settings;

@@ -1,5 +1,6 @@
 //! `allowexec check`: what would be decided, by the same code that decides about calls. It runs nothing.
 
+#[cfg_attr(not(all(unix, feature = "lines")), path = "check/no_plan.rs")]
 mod plan;
 
 use serde_json::{Value, json};

@@ -71,5 +71,5 @@ pub fn lock_file(text: &[u8]) -> Result<String, LockError> {
 
 /// The answers of every agent's hook to an event whose line nothing allows: what is printed, and the exit status.
 pub fn hook_answers(event: &[u8]) -> Vec<(Option<Value>, u8)> {
-    super::hook::refused_by_all(event)
+    super::lines::hook::refused_by_all(event)
 }

@@ -2,7 +2,7 @@
 
 use super::name::Name;
 use super::own_flags::{self, OwnFlag, Value};
-use super::{evidence, workbench};
+use super::{evidence, lines, workbench};
 use crate::config;
 
 /// How much of the help is printed.
@@ -47,11 +47,9 @@ fn commands() -> String {
          serve                     serve MCP until standard input ends (the default)\n  \
          call TOOL [JSON]          run one tool as a client's call would, and print its result\n  \
          check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
-         run -- LINE               run one line as a call would, with your own streams and its status\n  \
-         hook AGENT                decide for an agent's own shell: one event in, the agent's answer out\n  \
          tools                     print the tools that a client would see\n";
     let try_it = "\nTry:  allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo";
-    format!("{own}{}{}{try_it}", evidence::COMMANDS, workbench::COMMANDS)
+    format!("{own}{}{}{}{try_it}", lines::COMMANDS, evidence::COMMANDS, workbench::COMMANDS)
 }
 
 fn explained(flag: &OwnFlag) -> String {
@@ -100,29 +98,12 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              persistent shell in DIR. --with-input asks about a call that has `input`.\n\
              Exit status: 0 allowed, 1 refused, 3 if a person would have to approve it, 2 for a wrong flag or configuration.",
         ),
-        Name::Run => (
-            "allowexec run [--line-hex HEX] [--flags-only] [OPTIONS] -- LINE",
-            "Runs one line as `execute_command` would with `--lines on` at least, in the current directory: each command is decided by\n\
-             its rule, and no shell reads the line. Several words are a program and its arguments, as `execute_process` takes\n\
-             them. Standard input, output and error are passed through, unbounded. Without --timeout there is none.\n\
-             What a person has to approve is asked on the terminal. On Windows it is not there.\n\
-             Exit status: that of the line; 124 after the deadline, 126 if something was refused, 127 if there is no such program,\n\
-             128 plus the number of a signal, 2 for a wrong flag or configuration.",
-        ),
-        Name::Hook => (
-            "allowexec hook AGENT [--rewrite] [--unknown deny|ask|pass] [--agent-shell bash|zsh|sh] [OPTIONS]",
-            "Reads the event of an agent's hook on standard input, decides on its command line in its directory as `check` does with\n\
-             `--lines on` at least, and prints the agent's answer. Nothing runs. Whatever goes wrong blocks. `setup AGENT --hook`\n\
-             prints where the command belongs. The agents are claude-code, vscode, codex, copilot, gemini, cursor and opencode.\n\
-             With --rewrite an allowed line is replaced by `allowexec run`, so that what was decided is what runs. Without it the\n\
-             agent's own shell reads the line again, and only lines go through that it can't read otherwise.\n\
-             Exit status: 0 with an answer, 2 to block.",
-        ),
         Name::Tools => (
             "allowexec tools [--json] [OPTIONS]",
             "Prints the tools that a client would see, as a table or as the list that clients get.\n\
              Exit status: 0, or 2 for a wrong flag or configuration.",
         ),
+        Name::Run | Name::Hook => lines::words(about),
         Name::Lock | Name::Audit => evidence::words(about),
         name => workbench::words(name),
     }

@@ -5,7 +5,8 @@
 //!
 //! - `arguments`, `subcommand`, `words`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
 //! - `help`: the texts about it
-//! - `serve`, `call`, `check`, `tools`: the server; `run`: a line without one; `hook`: an agent's own shell
+//! - `serve`, `call`, `check`, `tools`: the server
+//! - `lines`: `run`, a line without a server, and `hook`, an agent's own shell; a build without the feature has `no_lines` in its place
 //! - `evidence`: audit logs and lock files; a build without the feature has `no_evidence` in its place
 //! - `workbench`: what prepares a server, tests it and looks back; a build without the feature has `no_workbench` in its place
 //! - `fuzzed`: what the fuzzer calls
@@ -15,36 +16,25 @@ mod arguments;
 mod call;
 mod check;
 mod error;
-#[cfg(feature = "evidence")]
-mod evidence;
-#[cfg(not(feature = "evidence"))]
-#[path = "no_evidence.rs"]
+#[cfg_attr(not(feature = "evidence"), path = "no_evidence.rs")]
 mod evidence;
 #[cfg(feature = "workbench")]
 #[doc(hidden)]
 pub mod fuzzed;
 mod hardening;
 mod help;
-#[cfg_attr(not(unix), allow(dead_code, reason = "every event is blocked there"))]
-mod hook;
+#[cfg_attr(not(feature = "lines"), path = "no_lines.rs")]
+mod lines;
 mod log;
 mod name;
 mod own_flags;
-#[cfg(unix)]
-mod run;
-#[cfg(not(unix))]
-#[path = "no_run.rs"]
-mod run;
 mod serve;
 mod signals;
 mod stdio;
 mod subcommand;
 mod tools;
 mod words;
-#[cfg(feature = "workbench")]
-mod workbench;
-#[cfg(not(feature = "workbench"))]
-#[path = "no_workbench.rs"]
+#[cfg_attr(not(feature = "workbench"), path = "no_workbench.rs")]
 mod workbench;
 
 use std::ffi::OsString;
@@ -115,9 +105,8 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Check { directory, command, with_input, json } => {
             check::run(&config()?, directory.as_deref(), command, with_input, json)
         }
-        Subcommand::Hook { agent, options } => hook::run(agent, &flags, options),
-        Subcommand::Run { words, options } => run::run(&flags, words, &options),
         Subcommand::Tools { json } => tools::run(&config()?, json),
+        Subcommand::Lines(subcommand) => lines::run(subcommand, &flags),
         Subcommand::Evidence(subcommand) => evidence::run(subcommand, &flags),
         Subcommand::Workbench(subcommand) => workbench::run(subcommand, &flags),
     }

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::name::Name;
-use super::{evidence, workbench};
+use super::{evidence, lines, workbench};
 use crate::config::repeated;
 
 /// The kind of value that a flag takes.
@@ -35,22 +35,12 @@ const TABLE: &[OwnFlag] = &[
     flag("json", &[Name::Call, Name::Check, Name::Tools], Value::None, "Print JSON"),
     flag("in", &[Name::Check], Value::Directory, "The directory that the call would name"),
     flag("with-input", &[Name::Check], Value::None, "Ask about a call that has input"),
-    flag("line-hex", &[Name::Run], Value::Any, "The line, in hexadecimal digits"),
-    flag(
-        "grant",
-        &[Name::Run],
-        Value::Any,
-        "What a person has approved in an agent, by the name that its hook gave it",
-    ),
-    flag("flags-only", &[Name::Run], Value::None, "Take settings from flags, and from no variable"),
-    flag("unknown", &[Name::Hook], Value::Any, "The answer where nothing describes a line: deny, ask or pass"),
-    flag("agent-shell", &[Name::Hook], Value::Any, "The shell that the agent gives its lines to: bash, zsh or sh"),
-    flag("rewrite", &[Name::Hook], Value::None, "Replace allowed lines by `allowexec run`"),
 ];
 
 /// The flags of a subcommand that are not settings.
 pub(super) fn of(name: Name) -> impl Iterator<Item = &'static OwnFlag> {
-    TABLE.iter().chain(evidence::FLAGS).chain(workbench::FLAGS).filter(move |flag| flag.of.contains(&name))
+    let rooms = lines::FLAGS.iter().chain(evidence::FLAGS).chain(workbench::FLAGS);
+    TABLE.iter().chain(rooms).filter(move |flag| flag.of.contains(&name))
 }
 
 /// The flags that were given, with their values, which are empty for flags without one.

@@ -23,6 +23,9 @@ pub(super) struct Signals {
     caught: signal_hook::iterator::Signals,
     #[cfg(unix)]
     has_terminal: bool,
+    /// Whether SIGHUP ends it although the terminal is there.
+    #[cfg(unix)]
+    hangs_up: bool,
 }
 
 impl Signals {
@@ -33,16 +36,18 @@ impl Signals {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         restore_ignored()?;
         let caught = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-        Ok(Self { caught, has_terminal: has_terminal() })
+        Ok(Self { caught, has_terminal: has_terminal(), hangs_up: false })
     }
 
-    /// The same, and the others by which people and programs end a process, so that none leaves commands behind. SIGPIPE is none of them:
-    /// it stays ignored, since a command may end before it has read all that it is given.
+    /// The same, and the others by which people and programs end a process, so that none leaves commands behind; SIGHUP too, unless this
+    /// process was started with it ignored, as by nohup(1). SIGPIPE is none of them: it stays ignored, since a command may end before
+    /// it has read all that it is given.
     #[cfg(unix)]
     pub(super) fn catch_all() -> io::Result<Self> {
-        use signal_hook::consts::{SIGALRM, SIGQUIT, SIGUSR1, SIGUSR2};
-        let signals = Self::catch()?;
-        for signal in [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM] {
+        use signal_hook::consts::{SIGALRM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
+        let hangs_up = ignored().is_some_and(|mask| mask & (1 << (SIGHUP - 1)) == 0);
+        let signals = Self { hangs_up, ..Self::catch()? };
+        for signal in [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGXFSZ] {
             signals.caught.add_signal(signal)?;
         }
         Ok(signals)
@@ -70,8 +75,8 @@ impl Signals {
     /// Tells of the first of them, with its number; further ones change nothing.
     #[cfg(unix)]
     pub(super) fn tell(self, tell: impl FnOnce(i32) + Send + 'static) -> io::Result<()> {
-        let Self { mut caught, has_terminal: had_terminal } = self;
-        let ends = move |signal| signal != signal_hook::consts::SIGHUP || (had_terminal && !has_terminal());
+        let Self { mut caught, has_terminal: had_terminal, hangs_up } = self;
+        let ends = move |signal| signal != signal_hook::consts::SIGHUP || hangs_up || (had_terminal && !has_terminal());
         let wait = move || {
             if let Some(first) = caught.forever().find(|signal| ends(*signal)) {
                 tell(first);
@@ -87,7 +92,7 @@ impl Signals {
     #[cfg(unix)]
     pub(super) fn pass_on(self, process: u32) -> io::Result<Relay> {
         use rustix::process::{Signal, kill_process};
-        let Self { mut caught, has_terminal } = self;
+        let Self { mut caught, has_terminal, hangs_up: _ } = self;
         let relay = Relay::default();
         *relay.process.lock().unwrap_or_else(PoisonError::into_inner) = pid(process);
         let passing = relay.clone();

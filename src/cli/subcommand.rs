@@ -4,8 +4,8 @@ use super::error::CliError;
 use super::help::Length;
 use super::name::Name;
 use super::own_flags::Given;
-use super::words::{named, some, word, wrong};
-use super::{evidence, hook, run, workbench};
+use super::words::{some, word};
+use super::{evidence, lines, workbench};
 
 /// A subcommand with its own words and flags.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,17 +22,11 @@ pub(super) enum Subcommand {
         with_input: bool,
         json: bool,
     },
-    Run {
-        words: Vec<String>,
-        options: run::Options,
-    },
-    Hook {
-        agent: hook::Agent,
-        options: hook::Options,
-    },
     Tools {
         json: bool,
     },
+    /// Runs a line, or decides on one.
+    Lines(lines::Subcommand),
     /// Makes or reads evidence.
     Evidence(evidence::Subcommand),
     /// Helps to prepare, to test and to look back.
@@ -56,8 +50,7 @@ impl Subcommand {
                 let tool = word(words, "call", "the name of a tool")?;
                 Self::Call { tool, arguments: words.next(), json }
             }
-            Some(Name::Run) => Self::run(words, given)?,
-            Some(Name::Hook) => Self::hook(words, given)?,
+            Some(name @ (Name::Run | Name::Hook)) => Self::Lines(lines::Subcommand::read(name, words, given)?),
             Some(Name::Check) => {
                 let command = some(words, "check", "a command after `--`")?;
                 Self::Check { directory: given.one("in")?, command, with_input: given.is_given("with-input"), json }
@@ -66,37 +59,4 @@ impl Subcommand {
             Some(name) => Self::Workbench(workbench::Subcommand::read(name, words, given)?),
         })
     }
-
-    fn hook(words: &mut impl Iterator<Item = String>, given: &Given) -> Result<Self, CliError> {
-        let agent = word(words, "hook", "the name of an agent")?;
-        let agent = named("agent", &agent, hook::Agent::ALL, hook::Agent::name)?;
-        let unknown = given.one("unknown")?;
-        let unknown =
-            unknown.map(|word| named("answer", &word, hook::Unknown::ALL, hook::Unknown::name)).transpose()?;
-        let shell = given.one("agent-shell")?;
-        let shell = shell.map(|word| named("shell", &word, hook::Shell::NAMED, hook::Shell::name)).transpose()?;
-        let unknown = unknown.unwrap_or_default();
-        let options = hook::Options { unknown, shell, rewrites: given.is_given("rewrite") };
-        Ok(Self::Hook { agent, options })
-    }
-
-    fn run(words: &mut impl Iterator<Item = String>, given: &Given) -> Result<Self, CliError> {
-        let line = given.one("line-hex")?.map(|digits| {
-            let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
-            let line = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-            line.ok_or_else(|| wrong("line-hex", &digits, "a line in UTF-8, two hexadecimal digits for each byte"))
-        });
-        let line = line.transpose()?;
-        let options = run::Options { line, grant: given.one("grant")?, flags_only: given.is_given("flags-only") };
-        let words =
-            if options.line.is_some() { Vec::new() } else { some(words, "run", "a line or a command after `--`")? };
-        Ok(Self::Run { words, options })
-    }
-}
-
-/// The byte of two hexadecimal digits.
-fn byte(digits: &[u8]) -> Option<u8> {
-    let value = |digit: &u8| char::from(*digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
-    let [high, low] = digits else { return None };
-    Some(value(high)? << 4 | value(low)?)
 }

@@ -8,6 +8,7 @@ use super::given::Given;
 pub(crate) enum Feature {
     Evidence,
     Limits,
+    Lines,
     Shell,
     Workbench,
 }
@@ -17,6 +18,7 @@ impl Feature {
         match self {
             Self::Evidence => cfg!(feature = "evidence"),
             Self::Limits => cfg!(feature = "limits"),
+            Self::Lines => cfg!(feature = "lines"),
             Self::Shell => cfg!(feature = "shell"),
             Self::Workbench => cfg!(feature = "workbench"),
         }
@@ -27,6 +29,7 @@ impl Feature {
         match self {
             Self::Evidence => "evidence",
             Self::Limits => "limits",
+            Self::Lines => "lines",
             Self::Shell => "shell",
             Self::Workbench => "workbench",
         }
@@ -47,6 +50,7 @@ impl Feature {
     fn of_value(flag: &str, text: &str) -> Option<Self> {
         match (flag, text) {
             ("network", "loopback") => Some(Self::Limits),
+            ("lines", "on" | "files") => Some(Self::Lines),
             ("tools", "shell" | "all") => Some(Self::Shell),
             _ => None,
         }

@@ -18,12 +18,9 @@ mod capture;
 mod environment;
 mod feed;
 mod heartbeat;
-#[cfg(all(unix, feature = "limits"))]
+#[cfg_attr(not(all(unix, feature = "limits")), path = "no_launcher.rs")]
 mod launcher;
-#[cfg(not(all(unix, feature = "limits")))]
-#[path = "no_launcher.rs"]
-mod launcher;
-#[cfg(unix)]
+#[cfg_attr(not(all(unix, feature = "lines")), path = "no_line.rs")]
 pub mod line;
 #[cfg(target_os = "linux")]
 mod new_files;

@@ -185,7 +185,6 @@ pub struct Processes {
     /// The sandbox and the limits of single commands, by the command whose rule sets them.
     rules: Arc<HashMap<String, RuleExecution>>,
     /// The threads that start commands of lines, while no line uses them.
-    #[cfg(unix)]
     idle: Arc<super::line::Idle>,
 }
 
@@ -212,7 +211,6 @@ impl Processes {
             guard: None,
             is_claimed: false,
             rules: Arc::default(),
-            #[cfg(unix)]
             idle: Arc::default(),
         }
     }
@@ -248,7 +246,6 @@ impl Processes {
     }
 
     /// The threads that start commands of lines, while no line uses them.
-    #[cfg(unix)]
     pub(super) fn idle(&self) -> &super::line::Idle {
         &self.idle
     }

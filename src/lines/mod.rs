@@ -52,7 +52,6 @@ pub use expand::ExpandError;
 pub use glob::{Directories, MOST_NAMES, MOST_STEPS, Outside};
 pub use inner::Shell;
 pub use plain::plain_words;
-pub(crate) use reader::is_never_set;
 pub use tree::{
     AndOr, Assignment, Command, Connector, Group, Line, Mode, Pipeline, Redirection, Simple, Stage, Stream,
 };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Whether a call may be a line of several commands.
@@ -51,4 +52,6 @@ pub struct LineRules {
     pub lines: Lines,
     /// The variables that words may hold besides `PWD`: those that the server makes itself, none of which is a secret.
     pub variables: BTreeMap<String, String>,
+    /// The directories and files that the sandbox lets commands write; empty without one.
+    pub writable: Vec<PathBuf>,
 }

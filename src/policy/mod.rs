@@ -28,12 +28,14 @@ mod evaluate;
 mod file_uri;
 mod hidden;
 mod lesson;
+#[cfg_attr(not(all(unix, feature = "lines")), path = "no_line.rs")]
 pub mod line;
 mod line_rules;
 mod of_another_tool;
 mod opened;
 mod program;
 mod proposal;
+mod proposed;
 mod protected;
 mod quoted;
 mod reading;
@@ -67,10 +69,11 @@ pub use line_rules::{LineRules, Lines};
 pub(crate) use program::is_path;
 pub use program::{Program, Programs, SearchPath};
 pub use proposal::{Approved, Proposal, ShellChange};
+pub use proposed::Proposed;
 pub(crate) use protected::Protected;
 pub use quoted::quoted;
 pub(crate) use reading::{changes_reading, seems_to_change_reading};
-pub use refusal::{NOT_FOUND_NOTE, Refusal};
+pub use refusal::{NOT_FOUND_NOTE, Refusal, VariableBar};
 pub(crate) use refusal_kind::RefusalKind;
 #[cfg(feature = "shell")]
 pub use shell_command::ShellCommand;

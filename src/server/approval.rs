@@ -3,6 +3,7 @@
 //! [`Terms`] and [`Proposal`] hold everything of a call that changes what happens. All of [`Terms`] is compared,
 //! and [`CallToApprove::properties`] takes it apart in full, so that nothing is approved that was not shown.
 
+#[cfg_attr(not(all(unix, feature = "lines")), path = "approval/no_line.rs")]
 mod line;
 
 use std::borrow::Cow;
@@ -15,9 +16,8 @@ use serde_json::{Map, Value, json};
 use self::line as approved_line;
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
-use crate::policy::line::Proposed;
 use crate::policy::rules::EnvRule;
-use crate::policy::{Proposal, bounded};
+use crate::policy::{Proposal, Proposed, bounded};
 use crate::text::{escape, escape_os, quote_to_judge as shown};
 
 /// The longest text that a person is shown, in bytes. If a call can't be shown in full, nobody is asked about it.

@@ -6,14 +6,10 @@ use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::replies::Called;
-#[cfg(unix)]
-use crate::audit::Digest;
 use crate::audit::{Decided, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
 use crate::exec::{Captured, End, Limit, StartedCommand};
 use crate::files::Sha256;
 use crate::jsonrpc::{Request, RequestId};
-#[cfg(unix)]
-use crate::policy::line::{PartDecision, PartKind, PartOutcome};
 use crate::policy::{DescribedAt, Explanation, Refusal};
 use crate::text::{escape_os, time};
 use crate::tools::signal_name;
@@ -92,43 +88,13 @@ pub(super) fn started_event(
     Event::Started(Started { call, part, program, identity, pid: *pid })
 }
 
-/// The end of a process of a line, as it is recorded.
-#[cfg(unix)]
-pub(super) fn part_ended(call: u64, part: usize, end: End) -> Event {
-    let mut ended = Ended { call, part: Some(part), ..Ended::default() };
-    put_end(&mut ended, end);
-    Event::Ended(ended)
-}
-
-fn put_end(ended: &mut Ended, end: End) {
+pub(super) fn put_end(ended: &mut Ended, end: End) {
     match end {
         End::Exited(code) => ended.exit_code = Some(code),
         End::Signaled(number) => ended.signal = Some(signal_name(number)),
         End::TimedOut(_) => ended.timed_out = true,
         End::Stopped => ended.cancelled = true,
     }
-}
-
-/// The decision on a part of a line, as it is recorded; `None` if it is decided, and so recorded, when its turn comes. `input` is that
-/// of the call, with the number of the command that reads it.
-#[cfg(unix)]
-pub(super) fn part_record(
-    call: (u64, &RequestId, &str),
-    part: &PartDecision,
-    input: Option<(&Digest, usize)>,
-) -> Option<Decided> {
-    let (decision, reason) = match &part.outcome {
-        PartOutcome::Allowed => (Verdict::Allowed, None),
-        PartOutcome::Ask => (Verdict::Ask, None),
-        PartOutcome::Refused(why) => (Verdict::Refused, Some(why.clone())),
-        PartOutcome::AtItsTurn => return None,
-    };
-    let of_call = input.filter(|(_, reader)| part.kind == PartKind::Command && part.number == *reader);
-    let of_part = part.input.as_ref().map(|text| Digest::of(text.as_bytes()));
-    let input = of_part.or_else(|| of_call.map(|(input, _)| input.clone()));
-    let decided = decided_record(call, &part.explanation, None, None);
-    let env = part.variables.iter().cloned().collect();
-    Some(Decided { part: Some(part.number), decision, env, input, reason, ..decided })
 }
 
 /// The end of a call, as it is recorded.

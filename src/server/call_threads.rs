@@ -11,7 +11,6 @@ use super::event::{CallEnded, Event};
 use super::facts::Facts;
 use super::inbox::EventSender;
 use super::job::{Job, RunsWith, run};
-#[cfg(unix)]
 use super::line_job::LineJob;
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -143,11 +142,10 @@ impl CallThreads {
     ///
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    #[cfg(unix)]
     pub(super) fn run_line(&self, job: Box<LineJob>) -> Result<Stop, NotRun> {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let shared = Arc::clone(&self.0);
-        let key = job.key;
+        let key = job.key();
         let does = Box::new(move || Some(Event::Ended(shared.run_line(job, signal))));
         self.0
             .workers
@@ -222,9 +220,8 @@ impl Shared {
                     (pool, executor) => self.give(&pool, executor, job, turn.stop),
                 }
             }
-            #[cfg(unix)]
             Work::Line(mut job) => {
-                job.spool = turn.spool;
+                job.keep(turn.spool);
                 return Some(Event::Ended(self.run_line(job, turn.stop)));
             }
             // Its calls are decided where its state is known.
@@ -290,7 +287,6 @@ impl Shared {
         run(&self.runs_with(executor), self.workers.events(), job, stop)
     }
 
-    #[cfg(unix)]
     fn run_line(&self, job: Box<LineJob>, stop: StopSignal) -> CallEnded {
         job.run(&self.runs_with(None), self.workers.events(), stop)
     }

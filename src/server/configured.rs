@@ -215,5 +215,6 @@ pub(super) fn line_rules(config: &Config, environment: &Environment, path: OsStr
     let given: BTreeMap<&OsStr, &OsStr> = environment.variables().collect();
     let same = own.variables().filter(|(name, value)| given.get(name) == Some(value));
     let texts = same.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
-    LineRules { lines: config.lines.value, variables: texts.filter(|(name, _)| !is_named(name)).collect() }
+    let variables = texts.filter(|(name, _)| !is_named(name)).collect();
+    LineRules { lines: config.lines.value, variables, writable: Vec::new() }
 }

@@ -2,9 +2,8 @@
 
 use super::asked::Asked;
 use super::shell_parts;
-use crate::lines::Line;
-use crate::policy::line::{LineDecision, ReadLine, RequestedLine};
-use crate::policy::{Approved, CommandLine, Explanation, Lines, Policy, Refusal, Requested, Verdict};
+use crate::policy::line::{Line, LineDecision, ReadLine, RequestedLine};
+use crate::policy::{Approved, CommandLine, Lines, Policy, Requested, Verdict};
 use crate::shell::ShellDirectories;
 use crate::tools::WhichTools;
 
@@ -21,13 +20,6 @@ fn plan(policy: &Policy, line: Line, text: &str, cwd: Option<&str>, has_input: b
     policy.plan(policy.directories(), asked)
 }
 
-/// The decision on a line as a whole.
-fn of_line(decision: LineDecision) -> Verdict {
-    let words = decision.parts.iter().flat_map(|part| part.explanation.words.clone()).collect();
-    let refusal = decision.outcome.err().map(|refusal| Refusal::Line(Box::new(refusal)));
-    Verdict { explanation: Explanation { words, ..Explanation::default() }, refusal }
-}
-
 /// Decides as for a call: of the persistent shell if all tools run there, else of one process.
 pub(super) fn examine(
     policy: &Policy,
@@ -41,7 +33,7 @@ pub(super) fn examine(
         let command = match asked {
             Asked::Line(line) if policy.lines() != Lines::Off => match policy.read_line(&line) {
                 Ok(ReadLine::Command(command)) => Ok(command),
-                Ok(ReadLine::Line(read)) => return of_line(plan(policy, read, &line, cwd, has_input)),
+                Ok(ReadLine::Line(read)) => return plan(policy, read, &line, cwd, has_input).into_verdict(),
                 Err(error) => Err(error),
             },
             Asked::Line(line) => CommandLine::parse(&line),

@@ -1,8 +1,5 @@
 //! A call without a loop, for a program that embeds the tools and has no client.
 
-#[cfg(unix)]
-mod line;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,8 +18,7 @@ use super::requests::Work;
 use super::tool_call::ToolCall;
 use crate::exec::{ExecError, Executor, Invocation, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
-use crate::policy::Refusal;
-use crate::policy::line::{LineRefusal, Proposed};
+use crate::policy::{Proposed, Refusal};
 use crate::tools::{ArgumentError, Call, Called, execute_result};
 
 /// Why a call has no result. If a command exits with an error or runs into its deadline, that is a result.
@@ -146,7 +142,6 @@ impl Parts {
         };
         match deciding.process(call, self.policy.directories())?.work {
             Work::Process(job) => self.run_job(*job, stop),
-            #[cfg(unix)]
             Work::Line(job) => self.run_line(*job, stop),
             Work::Shell(_) => Err(CallError::NeedsServer { name: tool.to_owned() }),
         }
@@ -173,7 +168,7 @@ impl From<Stopped> for CallError {
             Stopped::NotRun(NotRun::Policy(refusal)) => Self::Refused(refusal),
             Stopped::Asks(asked) => Self::Refused(match asked.proposal {
                 Proposed::Command(proposal) => Refusal::NeedsApproval(proposal),
-                Proposed::Line(proposal) => Refusal::Line(Box::new(LineRefusal::NeedsApproval(proposal))),
+                Proposed::Line(proposal) => proposal.needs_approval(),
             }),
             // Nothing is recorded, and nothing else stops a decision.
             Stopped::NotRun(_) => Self::NotRecorded,

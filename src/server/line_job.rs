@@ -1,9 +1,12 @@
 //! A call of several commands, when its turn comes: it runs on a thread that no sandbox confines.
 
+pub(super) mod records;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::audit_records::{part_ended, part_record};
+use self::records::{part_ended, part_record};
 use super::auditor::Auditor;
 use super::event::{CallEnded, HowEnded};
 use super::inbox::EventSender;
@@ -18,31 +21,32 @@ use crate::mcp::{CallToolResult, Revision};
 use crate::policy::line::{DecidedStage, PartDecision, PartKind, PlannedLine, Position, Turn};
 use crate::policy::rules::CommandRule;
 use crate::policy::{Directories, Policy, Rule};
-use crate::tools::{ReportSettings, line_hint, line_result};
+use crate::tools::ReportSettings;
+use crate::tools::line_report::{line_hint, line_result};
 
 /// A line that may run when its turn comes.
 #[derive(Debug)]
-pub(in crate::server) struct LineJob {
+pub(super) struct LineJob {
     /// The number of the call.
-    pub key: u64,
+    pub(super) key: u64,
     /// The decision before anything runs.
-    pub planned: PlannedLine,
+    pub(super) planned: PlannedLine,
     /// Where it may run.
-    pub directories: Directories,
+    pub(super) directories: Directories,
     /// The input of its first program.
-    pub input: Option<Vec<u8>>,
+    pub(super) input: Option<Vec<u8>>,
     /// Its timeout and its bounds of output.
-    pub limits: Limits,
+    pub(super) limits: Limits,
     /// Whether the client wants progress.
-    pub wants_progress: bool,
+    pub(super) wants_progress: bool,
     /// The revision in which the result must be valid.
-    pub revision: Revision,
+    pub(super) revision: Revision,
     /// Whether it is answered when it starts.
-    pub is_background: bool,
+    pub(super) is_background: bool,
     /// Where its whole output is kept.
-    pub spool: Option<Arc<Spool>>,
+    pub(super) spool: Option<Arc<Spool>>,
     /// The id of its request and the tool, for the audit log; `None` without one.
-    pub audited: Option<(RequestId, String)>,
+    pub(super) audited: Option<(RequestId, String)>,
 }
 
 /// The words of the commands of a line, as the log shows them.
@@ -76,6 +80,26 @@ pub(super) fn changing_part(parts: &[PartDecision]) -> String {
 }
 
 impl LineJob {
+    /// The number of the call.
+    pub(super) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The revision in which its result must be valid.
+    pub(super) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Whether it is answered when it starts.
+    pub(super) fn is_background(&self) -> bool {
+        self.is_background
+    }
+
+    /// Keeps its whole output there.
+    pub(super) fn keep(&mut self, spool: Option<Arc<Spool>>) {
+        self.spool = spool;
+    }
+
     /// Runs the line to its end on this thread, and makes the answer.
     pub(super) fn run(self: Box<Self>, with: &RunsWith, events: &EventSender, stop: StopSignal) -> CallEnded {
         let Self { key, planned, directories, input, limits, wants_progress, revision, spool, audited, .. } = *self;
@@ -122,10 +146,10 @@ impl LineJob {
             Box::new(end.unwrap_or_default())
         });
         let (result, how) = match outcome {
-            Ok(Ok(LineOutput { output, failed, error })) => {
+            Ok(Ok(LineOutput { output, failed, unopened, error })) => {
                 let (end, elapsed) = (output.end, output.elapsed);
                 let error = error.map(|error| error.to_string());
-                let report = report_of_line(&report, &with.executor, &planned, &failed);
+                let report = report_of_line(&report, &with.executor, &planned, (&failed, unopened));
                 let how = match &error {
                     Some(why) => HowEnded::Failed(why.clone()),
                     None => HowEnded::Ran { end, elapsed, hint: line_hint(&output, &failed, &report) },
@@ -148,7 +172,7 @@ pub(super) fn report_of_line(
     report: &ReportSettings,
     executor: &Arc<dyn Executor>,
     planned: &PlannedLine,
-    failed: &[(String, i32)],
+    (failed, unopened): (&[(String, i32)], Vec<PathBuf>),
 ) -> ReportSettings {
     let has_failed = |rule: &Option<&Arc<CommandRule>>| {
         let program = rule.and_then(|rule| rule.name.rsplit('/').next());
@@ -162,7 +186,7 @@ pub(super) fn report_of_line(
         let own = rule.and_then(|rule| executor.for_rule(rule));
         report_of(report, &**own.as_ref().unwrap_or(executor), rule).confined
     });
-    ReportSettings { confined: confined.collect(), ..report.clone() }
+    ReportSettings { confined: confined.collect(), unopened, ..report.clone() }
 }
 
 /// Decides on pipelines at their turns, and has it recorded.

@@ -9,10 +9,6 @@
 //! - [`Parts::call`] runs a call without a client.
 //! - [`Observer`] is told about every decision and every end of a command.
 
-#[cfg(unix)]
-mod agents_line;
-#[cfg(unix)]
-mod alone;
 mod anchor;
 mod answers;
 mod approval;
@@ -41,7 +37,9 @@ mod inbox;
 mod job;
 mod kept;
 mod leftovers;
-#[cfg(unix)]
+#[cfg_attr(not(all(unix, feature = "lines")), path = "no_line_calls.rs")]
+pub(crate) mod line_calls;
+#[cfg_attr(not(all(unix, feature = "lines")), path = "no_line_job.rs")]
 mod line_job;
 mod listed_tools;
 mod log;
@@ -65,15 +63,9 @@ mod roots;
 mod run;
 mod sent_words;
 mod session;
-#[cfg(feature = "shell")]
+#[cfg_attr(not(feature = "shell"), path = "no_shell_parts.rs")]
 mod shell_parts;
-#[cfg(not(feature = "shell"))]
-#[path = "no_shell_parts.rs"]
-mod shell_parts;
-#[cfg(feature = "shell")]
-mod shell_runner;
-#[cfg(not(feature = "shell"))]
-#[path = "no_shell_runner.rs"]
+#[cfg_attr(not(feature = "shell"), path = "no_shell_runner.rs")]
 mod shell_runner;
 mod task_requests;
 mod tasks;
@@ -82,10 +74,6 @@ mod turns;
 mod warnings;
 mod workers;
 
-#[cfg(unix)]
-pub(crate) use agents_line::LineVerdict;
-#[cfg(unix)]
-pub(crate) use alone::{Alone, RunEnded};
 pub use approval::{Answer, Channel};
 pub use asked::Asked;
 pub use asker::AskSettings;

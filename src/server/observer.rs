@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::approval::{Answer, Channel};
 use crate::exec::{ExecError, Output};
-use crate::policy::line::Proposed;
-use crate::policy::{Explanation, Refusal};
+use crate::policy::{Explanation, Proposed, Refusal};
 
 /// Is told about every decision, and about the end of every command that was started. It is called from several threads
 /// concurrently, and the call waits until it returns.

@@ -128,7 +128,7 @@ impl Parts {
             variables: config.env.value.iter().map(configured::variable).collect(),
             path: search_path.to_variable(),
         });
-        let line_rules = configured::line_rules(config, &environment, search_path.to_variable());
+        let mut line_rules = configured::line_rules(config, &environment, search_path.to_variable());
         let unset_for_rules = configured::unset_for_rules(config, &allow);
         let paths = configured::command_paths(&environment, &allow);
         let (mut confinement, sandbox, rules) =
@@ -158,7 +158,10 @@ impl Parts {
         });
         if let Some(temporary) = confinement.temporary() {
             environment.set("TMPDIR", temporary.into());
+            // That of the server is not what commands have.
+            line_rules.variables.remove("TMPDIR");
         }
+        line_rules.writable = confinement.writable().to_vec();
         let guard = configured::guard(config, &paths);
         let (confined, guarded) = (sandbox.as_deref(), guard.as_ref());
         let shell = shell_parts::settings(config, &allow, &programs, &environment, confined, &launcher, guarded);
@@ -190,6 +193,7 @@ impl Parts {
                 has_digests: config.audit.value.is_some(),
             },
             report: ReportSettings {
+                unopened: Vec::new(),
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
                 confined: sandbox

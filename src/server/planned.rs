@@ -1,14 +1,10 @@
 //! The policy's decision on a call, and the work that follows from it.
 
-#[cfg(unix)]
-mod line;
-#[cfg(feature = "shell")]
-mod shell;
-#[cfg(not(feature = "shell"))]
-#[path = "planned/no_shell.rs"]
+#[cfg_attr(not(feature = "shell"), path = "planned/no_shell.rs")]
 mod shell;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::approval::{CallToApprove, Terms};
 use super::audit_records::decided_record;
@@ -27,10 +23,8 @@ use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
 use crate::mcp::Implementation;
-#[cfg(not(unix))]
-use crate::policy::CommandLineError;
-use crate::policy::line::{Proposed, ReadLine};
-use crate::policy::{Approved, Decision, Directories, Explanation, Proposal, Refusal, Requested};
+use crate::policy::line::{Line, ReadLine};
+use crate::policy::{Approved, Decision, Directories, Explanation, Proposal, Proposed, Refusal, Requested};
 use crate::tools::{Call, ShellCall, Written};
 
 /// A call that may run.
@@ -56,6 +50,20 @@ impl<T: Into<NotRun>> From<T> for Stopped {
     fn from(why: T) -> Self {
         Self::NotRun(why.into())
     }
+}
+
+/// A line that a call asks for, and where.
+pub(super) struct CalledLine {
+    pub line: Line,
+    pub text: String,
+    pub cwd: Option<String>,
+    /// The timeout that the client asks for.
+    pub asked_timeout: Option<Duration>,
+    /// Whether the call runs in the background, and whether its client asks for that.
+    pub is_background: bool,
+    pub is_fed: bool,
+    /// Whether it may run only what changes nothing.
+    pub only_reads: bool,
 }
 
 /// A call that the policy has to decide on.
@@ -118,14 +126,10 @@ impl Deciding<'_> {
         let command = match command {
             Written::Command(command) => command,
             Written::Line(text) => match parts.policy.read_line(&text) {
-                #[cfg(unix)]
                 Ok(ReadLine::Line(line)) => {
-                    let called = line::CalledLine { line, text, cwd, asked_timeout, is_background, is_fed, only_reads };
+                    let called = CalledLine { line, text, cwd, asked_timeout, is_background, is_fed, only_reads };
                     return self.line(called, terms, directories);
                 }
-                // A server with lines does not start there.
-                #[cfg(not(unix))]
-                Ok(ReadLine::Line(_)) => Err(CommandLineError::Empty),
                 Ok(ReadLine::Command(command)) => {
                     if only_reads {
                         parts.toolbox.check_read_only(&command)?;
@@ -201,7 +205,7 @@ impl Deciding<'_> {
     }
 
     /// The client that sent the call, as it names itself.
-    fn client(&self) -> Option<&Arc<Implementation>> {
+    pub(super) fn client(&self) -> Option<&Arc<Implementation>> {
         self.tool_call.context.client_info.as_ref()
     }
 

@@ -148,6 +148,9 @@ impl<'o> Server<'o> {
     /// Logs the warnings and problems of the parts, and what the sandbox enforces.
     fn tell_of_parts(&mut self) {
         let Self { parts, log, .. } = self;
+        if !log.writes(LogLevel::Warn) {
+            return; // Some are found by reading the directories of the search path.
+        }
         let not_found = parts.not_found().into_iter().map(|not_found| not_found.sentence);
         let told = parts.warnings().into_iter().chain(parts.problems()).chain(not_found);
         told.for_each(|warning| log.write(LogLevel::Warn, &warning));

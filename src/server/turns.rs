@@ -99,9 +99,8 @@ impl Server<'_> {
                 job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
                 self.calls.run(job)
             }
-            #[cfg(unix)]
             Work::Line(mut job) => {
-                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane));
+                job.keep(self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane)));
                 self.calls.run_line(job)
             }
             Work::Shell(mut turn) => {

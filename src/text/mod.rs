@@ -11,6 +11,7 @@
 //! - [`clean`] leaves out what only a terminal needs.
 //! - `time` writes points in time.
 //! - [`Secrets`] replaces values that must not be shown, however they are spelled.
+//! - `is_never_set` knows the names of variables that no call sets.
 //! - [`quote`] puts text in double quotes, exact and of bounded length, for a field of a log line.
 
 mod amount;
@@ -21,6 +22,7 @@ mod plain;
 mod secrets;
 mod terminal;
 pub(crate) mod time;
+mod variables;
 
 pub(crate) use amount::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN, counted};
 pub use amount::{
@@ -31,6 +33,7 @@ pub use json::{json_string_length, write_json_string};
 pub use nearest::nearest;
 pub use plain::{is_plain, is_right_to_left};
 pub(crate) use terminal::{Cleaned, clean};
+pub(crate) use variables::is_never_set;
 
 mod quote;
 

@@ -380,6 +380,11 @@ fn without_rewriting_nothing_is_allowed_where_the_event_does_not_tell_the_shell_
         assert_eq!(decision("opencode", &event), "allow", "{field}");
         event["args"][field] = value;
         assert_eq!(decision("opencode", &event), "deny", "{field}");
+        // What replaces the line would be read by that shell, or with these variables.
+        let rewritten = hook(&here, "opencode --rewrite --allow cat", &event).1;
+        assert_eq!(rewritten["decision"], "deny", "{field}");
+        event["args"][field] = json!({});
+        assert_eq!(decision("opencode", &event), "allow", "{field}");
     }
     // Codex tells a hook neither the directory nor the shell of a call.
     let mut event = event("codex", "cat a", &here);

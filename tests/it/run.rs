@@ -153,9 +153,15 @@ fn assert_is_gone(time: &str) {
 fn every_signal_that_ends_it_ends_its_commands_too() {
     use rustix::process::Signal;
     let here = tempfile::tempdir().unwrap();
-    for (signal, status) in
-        [(Signal::QUIT, 131), (Signal::USR1, 138), (Signal::USR2, 140), (Signal::ALARM, 142), (Signal::TERM, 143)]
-    {
+    for (signal, status) in [
+        (Signal::HUP, 129),
+        (Signal::QUIT, 131),
+        (Signal::USR1, 138),
+        (Signal::USR2, 140),
+        (Signal::ALARM, 142),
+        (Signal::TERM, 143),
+        (Signal::XCPU, 152),
+    ] {
         let began = here.path().join(format!("began{status}"));
         let line = format!("sh -c 'touch {}; sleep 62.{status}'; echo after", began.display());
         let child = started(&mut program(here.path(), &["run", "--allow", "sh,echo", "--", &line]));

@@ -9,7 +9,7 @@ use super::schema::Schema;
 use super::setup::Client;
 use crate::cli::evidence::audit;
 use crate::cli::help;
-use crate::cli::hook::{Agent, Shell as LineShell, Unknown};
+use crate::cli::lines::hook::{Agent, Shell as LineShell, Unknown};
 use crate::cli::name::Name;
 use crate::cli::own_flags::{self, OwnFlag, Value, flag};
 use crate::config::{SETTINGS, Spec, Takes, words_of};

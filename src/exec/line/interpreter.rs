@@ -1,6 +1,7 @@
 //! The order of the pipelines of a line, and the meaning of their statuses.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 
 use super::failures::{Failures, Status};
 use super::pipelines::{Child, Running};
@@ -85,6 +86,8 @@ pub(super) struct Interpreter<'l> {
     /// The processes, by their numbers of the watch.
     pub children: HashMap<usize, Child>,
     pub failures: Failures,
+    /// The files that redirections may name, but could not open to write.
+    pub unopened: Vec<PathBuf>,
     next: VecDeque<Next>,
     /// Why the line ended before its end.
     error: Option<LineError>,
@@ -110,6 +113,7 @@ impl<'l> Interpreter<'l> {
             pipelines: Vec::new(),
             children: HashMap::new(),
             failures: Failures::default(),
+            unopened: Vec::new(),
             next: VecDeque::from([Next::Pipeline(0)]),
             error: None,
             status: Status::default(),

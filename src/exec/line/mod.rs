@@ -16,6 +16,7 @@ mod starters;
 mod streams;
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -112,6 +113,8 @@ pub struct LineOutput {
     pub output: Output,
     /// The commands that failed although the status does not say so, with their statuses.
     pub failed: Vec<(String, i32)>,
+    /// The files of redirections that the system did not let the line write.
+    pub unopened: Vec<PathBuf>,
     /// Why it ended before its end; `None` if it did not.
     pub error: Option<LineError>,
 }
@@ -173,8 +176,9 @@ impl Processes {
         let mut interpreter = Interpreter::new((line, begin, streams), input, decides, observes, starters);
         interpreter.ends_at_interrupt = ends_at_interrupt;
         let output = watch.run(&mut interpreter, &stop);
+        let unopened = std::mem::take(&mut interpreter.unopened);
         let (failed, error, starters) = interpreter.finish();
         starters.end(&unreaped());
-        Ok(LineOutput { output: output.map_err(lost)?, failed, error })
+        Ok(LineOutput { output: output.map_err(lost)?, failed, unopened, error })
     }
 }

@@ -225,9 +225,13 @@ impl<'l> Interpreter<'l> {
                 DecidedRedirection::WriteFile(stream, file) => (file, Some(stream)),
             };
             let name = file.name().to_owned();
+            let path = stream.map(|_| file.path());
             let opened = match self.starters.open(rule, file, created).map_err(LineError::Failed)? {
                 Ok(opened) => Target::of(opened),
-                Err(source) => return Ok(Err(format!("{name}: {}", said_of(&source)))),
+                Err(source) => {
+                    self.unopened.extend(path.filter(|_| source.kind() == io::ErrorKind::PermissionDenied));
+                    return Ok(Err(format!("{name}: {}", said_of(&source))));
+                }
             };
             match stream {
                 Some(stream) => write_to(streams, stream, &opened),

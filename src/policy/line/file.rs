@@ -1,24 +1,19 @@
 //! The file of a redirection: decided by a handle, and opened by it.
 
 use std::ffi::OsString;
-#[cfg(unix)]
 use std::fs::{File, OpenOptions, Permissions};
-#[cfg(unix)]
 use std::io;
-#[cfg(unix)]
 use std::os::fd::OwnedFd;
-#[cfg(unix)]
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-#[cfg(unix)]
 use rustix::fs::OFlags;
 
 use crate::files::{Held, Reached};
 use crate::lines::Mode;
 
 /// The permissions of new files: 0666 less the umask 022, whatever that of the server is.
-#[cfg(unix)]
 const NEW: u32 = 0o644;
 
 /// A file that a redirection may open.
@@ -58,12 +53,19 @@ impl DecidedFile {
         &self.name
     }
 
+    /// Where it lies, or would lie.
+    pub fn path(&self) -> PathBuf {
+        match &self.place {
+            Place::There(held) => held.path().to_owned(),
+            Place::Missing { directory, name } => directory.path().join(name),
+        }
+    }
+
     /// Opens it. Only a regular file is opened, and never anything that has taken the place of what was decided on. A file that
     /// was missing may be one of those that were `created` for the same pipeline.
     ///
     /// # Errors
     /// The system's error.
-    #[cfg(unix)]
     pub fn open(&self, created: &mut CreatedFiles) -> io::Result<OwnedFd> {
         // The bits of these flags fit in every C int.
         let flags = |flags: OFlags| i32::try_from(flags.bits()).unwrap_or_default();
@@ -121,17 +123,14 @@ impl DecidedFile {
 }
 
 /// The files that were created for one pipeline.
-#[cfg(unix)]
 #[derive(Debug, Default)]
 pub struct CreatedFiles(Vec<(u64, u64)>);
 
-#[cfg(unix)]
 fn identity(file: &File) -> io::Result<(u64, u64)> {
     let metadata = file.metadata()?;
     Ok((metadata.dev(), metadata.ino()))
 }
 
-#[cfg(unix)]
 fn regular(is_regular: bool) -> io::Result<()> {
     if is_regular { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
 }

@@ -22,26 +22,24 @@ mod redirection;
 mod refusal;
 mod refused_file;
 #[cfg(test)]
-#[cfg(unix)]
 mod tests;
 mod turn;
 mod whole;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(unix)]
-pub use self::file::CreatedFiles;
-pub use self::file::DecidedFile;
+pub use self::file::{CreatedFiles, DecidedFile};
 use self::inheritance::Inheritance;
-pub use self::proposal::{LineProposal, Proposed, ShownPart};
+pub use self::proposal::{LineProposal, ShownPart};
 pub use self::reading::ReadLine;
 pub use self::refusal::LineRefusal;
 pub use self::turn::Turn;
-use super::{AllowedCommand, Explanation, WorkingDirectory};
-#[cfg(unix)]
-use super::{Rule, rules::CommandRule};
-use crate::lines::{Builtin, Line, Room, Stream};
+use super::rules::CommandRule;
+use super::{AllowedCommand, Explanation, Refusal, Rule, Verdict, WorkingDirectory};
+pub use crate::lines::Line;
+use crate::lines::{Builtin, Room, Stream};
 
 /// Where a part of a line stands when its turn comes.
 #[derive(Debug, Clone)]
@@ -204,6 +202,47 @@ pub enum DecidedRedirection {
     Input(Vec<u8>),
 }
 
+impl LineDecision {
+    /// The decision as that on one command, with the words of all parts.
+    pub(crate) fn into_verdict(self) -> Verdict {
+        let words = self.parts.into_iter().flat_map(|part| part.explanation.words).collect();
+        let refusal = self.outcome.err().map(|refusal| Refusal::Line(Box::new(refusal)));
+        Verdict { explanation: Explanation { words, ..Explanation::default() }, refusal }
+    }
+
+    /// The words of each command that is refused because nothing allows it.
+    pub(crate) fn lacking(&self) -> Vec<Vec<String>> {
+        let is_missing = |part: &&PartDecision| {
+            part.kind == PartKind::Command
+                && matches!(part.outcome, PartOutcome::Refused(_))
+                && part.explanation.lacks_rule()
+        };
+        self.parts.iter().filter(is_missing).map(|part| part.explanation.words.clone()).collect()
+    }
+
+    /// The words of each command that is refused although a rule takes them, and why it is.
+    pub(crate) fn standing(&self) -> Vec<(Vec<String>, String)> {
+        let refused = self.parts.iter().filter_map(|part| match &part.outcome {
+            PartOutcome::Refused(why) if part.kind == PartKind::Command && !part.explanation.lacks_rule() => {
+                let is_variable = !part.explanation.variables.is_empty() && part.explanation.lacks_something();
+                let why = match part.explanation.lacks_input() {
+                    true => "`stdin: true` in its rule lets it read what the line gives it".to_owned(),
+                    false => why.clone(),
+                };
+                (!is_variable).then(|| (part.explanation.words.clone(), why))
+            }
+            _ => None,
+        });
+        refused.collect()
+    }
+
+    /// The names of the variables that the line sets for its commands, and that the operator would have to allow.
+    pub(crate) fn variables(&self) -> BTreeSet<&str> {
+        let commands = self.parts.iter().filter(|part| part.kind == PartKind::Command);
+        commands.flat_map(|part| &part.explanation.variables).map(String::as_str).collect()
+    }
+}
+
 impl PlannedLine {
     /// The line.
     pub fn line(&self) -> &Arc<Line> {
@@ -221,7 +260,6 @@ impl PlannedLine {
     }
 
     /// The rule of each command that a program runs, in their order; `None` for one of which only the name is allowed.
-    #[cfg(unix)]
     pub(crate) fn rules(&self) -> impl Iterator<Item = Option<&Arc<CommandRule>>> {
         self.decided.iter().filter(|part| part.kind == PartKind::Command).map(|part| match &part.explanation.rule {
             Some(Rule::Described(rule)) => Some(rule),
@@ -230,7 +268,6 @@ impl PlannedLine {
     }
 
     /// The number of the command that reads what the whole line is given.
-    #[cfg(unix)]
     pub(crate) fn first_reader(&self) -> Option<usize> {
         reading::reader(&self.line)
     }

@@ -1,5 +1,7 @@
 //! The decision on one redirection of a line, as things are now.
 
+use std::path::PathBuf;
+
 use super::command::Here;
 use super::places::logical;
 use super::proposal::{AskedFile, ShownRedirection};
@@ -11,6 +13,10 @@ use crate::policy::{Explanation, Lines, quoted};
 
 /// The device that commands read nothing from, and that takes anything.
 pub(super) const NULL: &str = "/dev/null";
+/// The most writable directories that a refusal names.
+const MOST_WRITTEN: usize = 3;
+/// Directories that builds make.
+const BUILT: [&str; 5] = ["target", "dist", "build", "out", "coverage"];
 
 /// The decision on a redirection.
 pub(super) enum Verdict {
@@ -141,6 +147,22 @@ impl Here<'_> {
         }
     }
 
+    /// The directories that a redirection may name a file in, as the end of a sentence; empty without a sandbox, since then the sentence names them
+    /// already.
+    fn written(&self) -> String {
+        let writable = &self.policy.line_rules.writable;
+        let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let mut directories: Vec<&PathBuf> = writable.iter().filter(|path| !is_hidden(path) && path.is_dir()).collect();
+        // What builds make comes first: nobody keeps what is there.
+        directories.sort_by_key(|path| !BUILT.iter().any(|name| path.ends_with(name)));
+        let named: Vec<String> =
+            directories.into_iter().take(MOST_WRITTEN).map(|path| quoted(&path.display().to_string())).collect();
+        match named.as_slice() {
+            [] => String::new(),
+            named => format!("; name a file in a directory that commands may write, such as {}", named.join(" or ")),
+        }
+    }
+
     fn file(
         &self,
         redirection: &Redirection,
@@ -164,6 +186,8 @@ impl Here<'_> {
                 shown.lead_to(held.reached.as_ref());
                 let reached = held.reached.clone();
                 match self.opened(redirection, text, held.reached, held.narrowed) {
+                    // It fails, whoever approves it.
+                    done @ Verdict::Done(DecidedRedirection::Unusable { .. }) => done,
                     Verdict::Done(decided) => {
                         shown.asked = Some(AskedFile { reason, reached });
                         Verdict::Ask(decided)
@@ -175,10 +199,14 @@ impl Here<'_> {
                 let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 Verdict::Refused(format!("a redirection may not name {}{why}", quoted(text)))
             }
-            Redirected::Elsewhere(PathError::Missing | PathError::NoDirectory) => unusable("No such file or directory"),
+            Redirected::Elsewhere(PathError::Missing) => unusable("No such file or directory"),
             Redirected::Elsewhere(PathError::Root) => unusable("Is a directory"),
             Redirected::Elsewhere(PathError::Failed { why }) => {
                 unusable(why.split(" (os error").next().unwrap_or_default())
+            }
+            Redirected::Elsewhere(error @ (PathError::Outside { .. } | PathError::PerhapsOutside { .. })) => {
+                let places = if access == Access::Write { self.written() } else { String::new() };
+                Verdict::Refused(error.sentence(text, access) + &places)
             }
             Redirected::Elsewhere(error) => Verdict::Refused(error.sentence(text, access)),
         };

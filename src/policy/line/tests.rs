@@ -62,7 +62,7 @@ fn project_with(lines: Lines, policy: &str) -> Project {
     let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
     let policy = Policy::new(AllowList::new([]).with_rules(rules.into()), Directories::new(settings), programs)
         .with_line_env(vec!["NAMED".to_owned()])
-        .with_lines(LineRules { lines, variables });
+        .with_lines(LineRules { lines, variables, writable: Vec::new() });
     Project { dir, policy }
 }
 

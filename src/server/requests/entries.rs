@@ -11,7 +11,6 @@ use crate::server::budget::Charge;
 use crate::server::facts::Facts;
 use crate::server::feedback::Feedback;
 use crate::server::job::Job;
-#[cfg(unix)]
 use crate::server::line_job::LineJob;
 use crate::server::replies::Reply;
 use crate::server::shell_runner::ShellTurn;
@@ -137,7 +136,6 @@ pub(in crate::server) enum Work {
     /// A process of its own.
     Process(Box<Job>),
     /// A line of several commands.
-    #[cfg(unix)]
     Line(Box<LineJob>),
     /// A line for the persistent shell.
     Shell(Box<ShellTurn>),
@@ -148,9 +146,7 @@ impl Work {
         match self {
             Self::Process(job) if job.is_background => LaneName::Background,
             Self::Process(_) => LaneName::Processes,
-            #[cfg(unix)]
-            Self::Line(job) if job.is_background => LaneName::Background,
-            #[cfg(unix)]
+            Self::Line(job) if job.is_background() => LaneName::Background,
             Self::Line(_) => LaneName::Processes,
             Self::Shell(_) => LaneName::Shell,
         }
@@ -160,8 +156,7 @@ impl Work {
     pub(in crate::server) fn revision(&self) -> Revision {
         match self {
             Self::Process(job) => job.revision,
-            #[cfg(unix)]
-            Self::Line(job) => job.revision,
+            Self::Line(job) => job.revision(),
             Self::Shell(turn) => turn.revision(),
         }
     }

@@ -129,7 +129,8 @@ fn snippet(client: Client, command: &str, program: &str, words: &[String]) -> St
         }
         Client::Opencode => return plugin(program, words),
         Client::ClaudeCode | Client::Vscode | Client::ClaudeDesktop | Client::Zed => {
-            json!({"hooks": {"PreToolUse": matched("Bash", plain)}})
+            // Its other tools that run lines say `Bash` in an event of their own, and take no other line in place of theirs.
+            json!({"hooks": {"PreToolUse": matched("Bash|Monitor|REPL|PowerShell", plain)}})
         }
     };
     json_for_people(&format!("{value:#}"))

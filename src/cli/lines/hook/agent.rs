@@ -24,6 +24,9 @@ pub(super) enum Tool {
     Other,
 }
 
+/// The tools of VS Code that type a command into a terminal.
+const TERMINAL_TOOLS: [&str; 2] = ["run_in_terminal", "runInTerminal"];
+
 impl Agent {
     pub const ALL: [Self; 7] =
         [Self::ClaudeCode, Self::Vscode, Self::Codex, Self::Copilot, Self::Gemini, Self::Cursor, Self::Opencode];
@@ -74,14 +77,21 @@ impl Agent {
         }
     }
 
-    /// Returns the use that a tool of this name makes of a shell. Names are compared as they are, but any name of a
-    /// PowerShell is a shell.
+    /// Whether the tool types its commands into a terminal, which takes control characters for keys, and may stay in a directory.
+    pub(super) fn is_typed(tool: &str) -> bool {
+        TERMINAL_TOOLS.contains(&tool)
+    }
+
+    /// Returns the use that a tool of this name makes of a shell. A name in other letters, and any name of a PowerShell, is a
+    /// shell.
     pub(super) fn tool(self, name: &str) -> Tool {
         let (commands, shells): (&[&str], &[&str]) = match self {
-            Self::ClaudeCode => (&["Bash"], &["Monitor", "REPL"]),
-            Self::Vscode => (
+            // VS Code reads the hooks of both.
+            Self::ClaudeCode | Self::Vscode => (
                 &["Bash", "run_in_terminal", "runInTerminal"],
                 &[
+                    "Monitor",
+                    "REPL",
                     "send_to_terminal",
                     "sendToTerminal",
                     "runTerminalCommand",
@@ -89,6 +99,8 @@ impl Agent {
                     "createAndRunTask",
                     "run_task",
                     "runTask",
+                    "write_bash",
+                    "shell",
                 ],
             ),
             Self::Codex => {
@@ -105,7 +117,7 @@ impl Agent {
             && !["read", "stop", "list"].iter().any(|harmless| folded.starts_with(harmless));
         if commands.contains(&name) {
             Tool::Command
-        } else if is_powershell || shells.contains(&name) {
+        } else if is_powershell || commands.iter().chain(shells).any(|known| known.eq_ignore_ascii_case(name.trim())) {
             Tool::Shell
         } else {
             Tool::Other

@@ -5,14 +5,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approval::{Answer, AnswerOf, CallToApprove, Channel, Terms};
-use super::asked::Asked;
-use super::audit_records::{decided_record, part_ended, part_record};
-use super::auditor::Auditor;
-use super::deadlines::Since;
-use super::event::{CallEnded, EndOfCommand, HowEnded};
-use super::facts::Facts;
-use super::parts::Parts;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
 use crate::exec::{
     End, ExecError, Invocation, Limits, OnStart, Orphans, Output, Processes, StopSignal, Streams, own_children,
@@ -20,12 +12,20 @@ use crate::exec::{
 use crate::jsonrpc::RequestId;
 use crate::lines::Pipeline;
 use crate::policy::line::{
-    DecidedStage, LineProposal, LineRefusal, PartDecision, PlannedLine, Position, Proposed, ReadLine, RequestedLine,
-    Turn,
+    DecidedStage, LineProposal, LineRefusal, PartDecision, PlannedLine, Position, ReadLine, RequestedLine, Turn,
 };
 use crate::policy::{
-    AllowedCommand, Approved, CommandLine, CommandLineError, Lines, Proposal, Refusal, Requested, bounded,
+    AllowedCommand, Approved, CommandLine, CommandLineError, Lines, Proposal, Proposed, Refusal, Requested, bounded,
 };
+use crate::server::approval::{Answer, AnswerOf, CallToApprove, Channel, Terms};
+use crate::server::asked::Asked;
+use crate::server::audit_records::decided_record;
+use crate::server::auditor::Auditor;
+use crate::server::deadlines::Since;
+use crate::server::event::{CallEnded, EndOfCommand, HowEnded};
+use crate::server::facts::Facts;
+use crate::server::line_job::records::{part_ended, part_record};
+use crate::server::parts::Parts;
 
 /// The number of the one call, and the name of its tool in the audit log.
 const CALL: u64 = 1;

@@ -2,7 +2,8 @@
 //!
 //! The agent's shell reads it, so each word is quoted so that it has one reading. In bash, zsh and sh (also with zsh's `RC_QUOTES`)
 //! that is single quotes, with `'\''` for a quote. For any other shell the line is written in hexadecimal digits, and every other
-//! word must be one that no shell changes.
+//! word must be one that no shell changes. Hexadecimal digits also stand for a line with control characters: an agent may type the
+//! command into a terminal, where these are keys.
 
 use std::fmt::Write;
 
@@ -23,9 +24,11 @@ pub(in crate::cli) enum Quoting {
 /// All of a rewritten command but the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Rewriting {
-    /// Up to the line.
+    /// Up to the flag in front of the line.
     head: String,
     quoting: Quoting,
+    /// Whether a line break is a key, too.
+    is_typed: bool,
 }
 
 /// Why a line can't be rewritten.
@@ -59,6 +62,7 @@ impl Rewriting {
         program: &str,
         settings: impl IntoIterator<Item = &'w str>,
         quoting: Quoting,
+        is_typed: bool,
     ) -> Result<Self, RewritingError> {
         let mut head = word(program, quoting)?;
         head.push_str(" run");
@@ -66,11 +70,7 @@ impl Rewriting {
             head.push(' ');
             head.push_str(&word(setting, quoting)?);
         }
-        head.push_str(match quoting {
-            Quoting::Posix => " -- ",
-            Quoting::Hex => " --line-hex ",
-        });
-        Ok(Self { head, quoting })
+        Ok(Self { head, quoting, is_typed })
     }
 
     /// The same with a grant.
@@ -78,13 +78,8 @@ impl Rewriting {
     /// # Errors
     /// If its name can't be quoted.
     pub fn granted(&self, name: &str) -> Result<Self, RewritingError> {
-        let before = match self.quoting {
-            Quoting::Posix => " -- ",
-            Quoting::Hex => " --line-hex ",
-        };
-        let head = self.head.strip_suffix(before).unwrap_or(&self.head);
-        let head = format!("{head} {} {}{before}", word("--grant", self.quoting)?, word(name, self.quoting)?);
-        Ok(Self { head, quoting: self.quoting })
+        let head = format!("{} {} {}", self.head, word("--grant", self.quoting)?, word(name, self.quoting)?);
+        Ok(Self { head, ..*self })
     }
 
     /// The command that runs a line.
@@ -95,10 +90,13 @@ impl Rewriting {
         if line.contains('\0') {
             return Err(RewritingError::Nul);
         }
+        let is_key = |c: char| c.is_control() && (self.is_typed || !matches!(c, '\n' | '\t'));
+        let quoting = if line.contains(is_key) { Quoting::Hex } else { self.quoting };
         let mut command = self.head.clone();
-        match self.quoting {
-            Quoting::Posix => command.push_str(&single_quoted(line)),
+        match quoting {
+            Quoting::Posix => command.push_str(&format!(" -- {}", single_quoted(line))),
             Quoting::Hex => {
+                command.push_str(" --line-hex ");
                 for byte in line.bytes() {
                     write!(command, "{byte:02x}").ok();
                 }
@@ -110,11 +108,12 @@ impl Rewriting {
     /// The line that a command runs; `None` if this rewriting has not made the command, byte for byte.
     pub fn line_of(&self, command: &str) -> Option<String> {
         let rest = command.strip_prefix(&self.head)?;
-        let line = match self.quoting {
-            Quoting::Posix => {
-                rest.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'").replace("'\\\\'", "\\")
+        let line = match rest.strip_prefix(" --line-hex ") {
+            None => {
+                let quoted = rest.strip_prefix(" -- '")?.strip_suffix('\'')?;
+                quoted.replace("'\\''", "'").replace("'\\\\'", "\\")
             }
-            Quoting::Hex => {
+            Some(rest) => {
                 let digits: Vec<&str> =
                     (0..rest.len()).step_by(2).map(|at| rest.get(at..at + 2)).collect::<Option<_>>()?;
                 let bytes =
@@ -131,17 +130,11 @@ fn word(word: &str, quoting: Quoting) -> Result<String, RewritingError> {
     if word.contains('\0') {
         return Err(RewritingError::Nul);
     }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+-".contains(c);
     match quoting {
-        Quoting::Posix => Ok(single_quoted(word)),
-        Quoting::Hex => {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+-".contains(c);
-            let is_safe = !word.is_empty() && word.chars().all(is_plain);
-            if is_safe {
-                Ok(word.to_owned())
-            } else {
-                Err(RewritingError::Word { word: word.escape_debug().to_string() })
-            }
-        }
+        Quoting::Posix if !word.contains(char::is_control) => Ok(single_quoted(word)),
+        Quoting::Hex if !word.is_empty() && word.chars().all(is_plain) => Ok(word.to_owned()),
+        Quoting::Posix | Quoting::Hex => Err(RewritingError::Word { word: word.escape_debug().to_string() }),
     }
 }
 

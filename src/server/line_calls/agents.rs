@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::audit_records::part_record;
-use super::auditor::Auditor;
-use super::parts::Parts;
 use crate::jsonrpc::RequestId;
 use crate::lines::{AndOr, Line, Pipeline};
 use crate::policy::line::{LineRefusal, PartDecision, PartKind, PartOutcome, ReadLine, RequestedLine};
 use crate::policy::{Approved, Decision, Refusal, RefusalKind, Requested, quoted};
+use crate::server::auditor::Auditor;
+use crate::server::line_job::records::part_record;
+use crate::server::parts::Parts;
 
 /// The number of the one call, and the name of its tool in the audit log.
 const CALL: u64 = 1;

@@ -1,12 +1,12 @@
 //! Stands where `run` would, on systems that run no lines.
 
-use super::error::CliError;
-use super::{Outcome, stdio};
+use crate::cli::error::CliError;
+use crate::cli::{Outcome, stdio};
 use crate::config::Flags;
 
 /// The flags of the subcommand.
 #[derive(Debug, PartialEq, Eq, Default)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     pub line: Option<String>,
     pub grant: Option<String>,
     pub flags_only: bool,

@@ -30,12 +30,12 @@ use std::time::Duration;
 use self::answer::Answer;
 use self::event::{Event, Incoming};
 use self::verdict::Verdict;
-use super::Outcome;
-use super::error::CliError;
+use crate::cli::Outcome;
+use crate::cli::error::CliError;
 use crate::config::Flags;
 
-pub(super) use self::agent::Agent;
-pub(super) use self::verdict::{Shell, Unknown};
+pub(in crate::cli) use self::agent::Agent;
+pub(in crate::cli) use self::verdict::{Shell, Unknown};
 
 /// The largest event in bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -45,7 +45,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// The flags of the subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     pub unknown: Unknown,
     /// The agent's shell, if the operator names it.
     pub shell: Option<Shell>,
@@ -149,8 +149,7 @@ pub(super) fn respond(
 }
 
 /// The answers of every agent to an event whose line is denied; for the fuzzer.
-#[cfg(feature = "workbench")]
-pub(super) fn refused_by_all(event: &[u8]) -> Vec<(Option<serde_json::Value>, u8)> {
+pub(in crate::cli) fn refused_by_all(event: &[u8]) -> Vec<(Option<serde_json::Value>, u8)> {
     let deny = |_: &Event| Ok(Verdict::Deny { reason: "nothing is allowed".to_owned() });
     let answer = |agent| respond(agent, event, Unknown::Deny, deny);
     Agent::ALL.map(answer).into_iter().map(|answer| (answer.output, answer.status)).collect()

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use self::terminal::Foreground;
-use super::error::CliError;
-use super::signals::Signals;
-use super::{Outcome, stdio};
+use crate::cli::error::CliError;
+use crate::cli::signals::Signals;
+use crate::cli::{Outcome, stdio};
 use crate::config::{Config, Flags, Source, Surroundings};
 use crate::exec::{End, StopReason, own_descendants, stop};
 use crate::policy::Lines;
-use crate::server::{Alone, Answer, Asked, Channel, Parts, RunEnded};
+use crate::server::line_calls::{Alone, RunEnded};
+use crate::server::{Answer, Asked, Channel, Parts};
 
 /// The status of a line that was refused, and that of a command that there is no program for, as shells have them.
 const REFUSED: i32 = 126;
@@ -29,7 +30,7 @@ const TIMED_OUT: i32 = 124;
 
 /// The flags of the subcommand.
 #[derive(Debug, PartialEq, Eq, Default)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     /// The line, in place of words.
     pub line: Option<String>,
     /// The name of a grant.

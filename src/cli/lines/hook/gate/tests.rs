@@ -10,7 +10,8 @@ use proptest::test_runner::TestRng;
 use super::*;
 use crate::config::Surroundings;
 use crate::policy::Lines;
-use crate::server::{LineVerdict, Parts};
+use crate::server::Parts;
+use crate::server::line_calls::LineVerdict;
 
 /// A program that writes its words to the file that `LOG` names, separated by U+001F, in one write(2). It tells whether it was given
 /// what is outside of the project: by its input, as `cat` by a word, or as the directory that it runs in.
@@ -26,6 +27,9 @@ IFS= read -r line && [ "$line" = secret ] && t="$t${s}LEAKED"
 case $t in lk*) /bin/ln -sfn "$1" "$2" ;; esac
 printf '%s\036' "$t" >>"$LOG"
 "#;
+
+/// A shell that begins each line in the real directory of its event.
+const PLAIN: Leaves = Leaves { stays: false, is_plain: true };
 
 /// A project with stubs as its PATH, outside of it.
 struct Project {
@@ -105,8 +109,14 @@ impl Project {
 
     /// The words of the commands that were decided, if the gate lets the line through.
     fn allowed(&mut self, line: &str, shell: Shell) -> Option<Vec<Vec<String>>> {
+        self.allowed_with(line, shell, PLAIN)
+    }
+
+    /// The same, for a shell that leaves directories so.
+    fn allowed_with(&mut self, line: &str, shell: Shell, leaves: Leaves) -> Option<Vec<Vec<String>>> {
         let decided = self.parts.decide_for_agent(line, self.here.to_str().unwrap()).unwrap();
-        let gate = Gate { shell, parts: &decided.parts, server: &self.parts, config: &self.config, here: &self.here };
+        let gate =
+            Gate { shell, parts: &decided.parts, server: &self.parts, config: &self.config, here: &self.here, leaves };
         if decided.verdict != LineVerdict::Allowed || gate.doubt(line).is_some() {
             return None;
         }
@@ -458,6 +468,39 @@ fn what_another_command_of_the_line_can_change_does_not_go_through() {
         for shell in Shell::NAMED {
             assert_eq!(project.allowed(line, shell).is_some(), goes, "{shell:?} {line}");
         }
+    }
+}
+
+#[test]
+fn a_directory_that_the_shell_knows_by_another_path_is_not_left_upwards() {
+    let mut project = Project::new(POLICY);
+    let by_link = Leaves { stays: false, is_plain: false };
+    let stays = Leaves { stays: true, is_plain: true };
+    for (line, through_link, in_terminal) in [
+        ("cd ./d && cat z.rs", true, false),
+        ("cd ./d; cd ../ && cat x.rs", false, false),
+        ("cd ./d; cd ./.. && cat x.rs", false, false),
+        ("(cd ./d; cat z.rs)", true, false),
+        ("cat x.rs", true, true),
+    ] {
+        assert!(project.allowed(line, Shell::Bash).is_some(), "{line}");
+        assert_eq!(project.allowed_with(line, Shell::Bash, by_link).is_some(), through_link, "{line}");
+        assert_eq!(project.allowed_with(line, Shell::Bash, stays).is_some(), in_terminal, "{line}");
+    }
+}
+
+#[test]
+fn code_in_the_agents_environment_does_not_go_through() {
+    for (variable, goes) in [
+        ("BASH_FUNC_aa%%", false),
+        ("BASH_FUNC_aa()", false),
+        ("BASH_ENV", false),
+        ("BASH_FUNC_bb%%", true),
+        ("BASH_VERSION", true),
+    ] {
+        let mut project = Project::new(POLICY);
+        project.config.surroundings.variables.insert(variable.into(), "() { id; }".into());
+        assert_eq!(project.allowed("aa", Shell::Bash).is_some(), goes, "{variable}");
     }
 }
 

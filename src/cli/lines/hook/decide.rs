@@ -1,17 +1,22 @@
 //! The decision on an event: that of `check` for its line, and what the agent's shell makes of it.
 
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
 use super::Options;
 use super::agent::Agent;
 use super::event::{Event, Kind};
-use super::gate::{Doubt, Gate};
+use super::gate::{Doubt, Gate, Leaves};
 use super::rewriting::{Quoting, Rewriting};
 use super::verdict::{Shell, Unknown, Verdict};
-use crate::cli::run::grant;
+use crate::cli::lines::run::grant;
 use crate::cli::stdio::with_causes;
 use crate::config::{Config, Flags, Surroundings, absolute_arguments};
 use crate::files::canonicalize;
 use crate::policy::Lines;
-use crate::server::{LineVerdict, Parts};
+use crate::server::Parts;
+use crate::server::line_calls::LineVerdict;
 
 /// Decides on the line of an event.
 ///
@@ -38,7 +43,15 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
     let Some(directory) = real.as_ref().and_then(|directory| directory.to_str()) else {
         return Ok(options.unknown.undescribed("the event does not say in which directory the line runs".to_owned()));
     };
-    let rewriting = if options.rewrites { Some(rewriting(&config, flags, (&here, measured), shell)?) } else { None };
+    let is_typed = Agent::is_typed(&event.tool);
+    if options.rewrites && names_shell(event) {
+        let why = "the event names a shell, or variables for one, which may run something else".to_owned();
+        return Ok(options.unknown.unreadable(why));
+    }
+    let rewriting = match options.rewrites {
+        true => Some(rewriting(&config, flags, (&here, measured), (shell, is_typed))?),
+        false => None,
+    };
     // Codex asks again about the command that replaced the line.
     let own = rewriting.as_ref().filter(|_| event.kind == Kind::PermissionRequest);
     let own = own.and_then(|rewriting| rewriting.line_of(&event.line));
@@ -63,8 +76,13 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
         if let Some(reason) = decided.denied_as_it_is_now() {
             return Ok(Verdict::Deny { reason });
         }
+        let leaves = Leaves {
+            // Nobody knows where the next line begins, whose event names the directory of the workspace.
+            stays: is_typed,
+            is_plain: is_plain(event.cwd.as_deref(), directory.as_ref(), &config),
+        };
         let here = directory.as_ref();
-        let gate = Gate { shell, parts: &decided.parts, server: &parts, config: &config, here };
+        let gate = Gate { shell, parts: &decided.parts, server: &parts, config: &config, here, leaves };
         return Ok(match (gate.doubt(&line), verdict) {
             (None, None) if event.kind == Kind::PermissionRequest => {
                 let reason = "the event may not say in which directory and by which shell the line runs".to_owned();
@@ -115,9 +133,23 @@ fn measured_by_hook(config: &Config) -> bool {
 /// The arguments by which tools may choose another shell, or variables for it.
 const OF_SHELL: [&str; 3] = ["shell", "env", "environment"];
 
+/// Whether the event names a shell, or variables for it.
+fn names_shell(event: &Event) -> bool {
+    let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    OF_SHELL.iter().any(|name| event.fields.get(*name).is_some_and(|value| !is_empty(value)))
+}
+
+/// Whether the agent's shell takes this real directory for what its path says: not for one that a link leads to, by which `..` would
+/// lead elsewhere.
+fn is_plain(of_event: Option<&Path>, real: &Path, config: &Config) -> bool {
+    let leads_here = |path: &Path| canonicalize(path).is_ok_and(|path| path == real);
+    let of_parent = config.surroundings.variable("PWD").map(Path::new).filter(|path| leads_here(path));
+    of_event.into_iter().chain(of_parent).all(|path| path == real)
+}
+
 /// The shell that runs the line, as far as it is known.
 fn shell(agent: Agent, event: &Event, here: &Surroundings, named: Option<Shell>) -> Shell {
-    if OF_SHELL.iter().any(|name| event.fields.get(*name).is_some_and(|value| !value.is_null())) {
+    if names_shell(event) {
         return Shell::Other;
     }
     let of_user = || Some(Shell::of_path(here.variable("SHELL")?.as_ref()));
@@ -137,7 +169,7 @@ fn rewriting(
     config: &Config,
     flags: &Flags,
     (here, is_bound): (&Surroundings, bool),
-    shell: Shell,
+    (shell, is_typed): (Shell, bool),
 ) -> Result<Rewriting, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("the path of this program can't be found: {error}"))?;
@@ -152,5 +184,5 @@ fn rewriting(
         Shell::Other => Quoting::Hex,
     };
     let settings = ["--flags-only"].into_iter().chain(arguments.iter().map(String::as_str));
-    Rewriting::new(&program, settings, quoting).map_err(|error| error.to_string())
+    Rewriting::new(&program, settings, quoting, is_typed).map_err(|error| error.to_string())
 }

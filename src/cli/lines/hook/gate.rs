@@ -4,7 +4,8 @@
 //! goes through only if bash, zsh and sh start exactly the programs that were decided, with the same words. Aliases, functions and
 //! the startup files of the shell can't be seen from here; `spec/guide/hooks.md` says so.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Component, Path};
 
 use super::verdict::Shell;
 use crate::config::Config;
@@ -26,7 +27,7 @@ pub(super) enum Doubt {
 
 /// The names that are builtins or reserved words of bash, zsh or dash, whatever programs have these names too.
 const BUILTINS: &str = ". : [ [[ ]] ! alias autoload bg bind bindkey break builtin bye caller case cap cd chdir clone command \
-    comparguments compcall compctl compdescribe compfiles compgen compgroups complete compopt compquote comptags comptry \
+    comparguments compadd compcall compctl compdescribe compfiles compgen compgroups complete compopt compquote compset comptags comptry \
     compvalues continue coproc declare dirs disable disown do done echo echotc echoti elif else emulate enable end esac eval \
     exec exit export false fc fg fi float for foreach function functions getcap getln getopts hash help history if in integer \
     jobs kill let limit local log logout mapfile noglob nocorrect popd print printf private pushd pushln pwd r read readarray \
@@ -45,6 +46,16 @@ pub(super) struct Gate<'a> {
     pub config: &'a Config,
     /// The directory of the event.
     pub here: &'a Path,
+    pub leaves: Leaves,
+}
+
+/// The facts that say where a `cd` of the agent's shell leads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaves {
+    /// Whether the next line may begin where this one ends.
+    pub stays: bool,
+    /// Whether the shell knows the directory of the event by its real path, so that `..` leads to the real parent.
+    pub is_plain: bool,
 }
 
 impl Gate<'_> {
@@ -78,6 +89,7 @@ impl Gate<'_> {
     fn pipeline(&self, pipeline: &Pipeline, commands: &[&Simple], has_changed: &mut bool) -> Result<(), Doubt> {
         for (place, simple) in commands.iter().enumerate() {
             check_words(simple)?;
+            self.check_directory(simple)?;
             check_streams(&simple.redirections, place + 1 == commands.len())?;
             self.check_rule(simple)?;
             // The commands of a pipeline run at the same time.
@@ -100,6 +112,22 @@ impl Gate<'_> {
         let changes = |simple: &&Simple| self.changes_files(simple) || simple.redirections.iter().any(writes);
         *has_changed |= commands.iter().any(changes);
         Ok(())
+    }
+
+    /// Refuses a `cd` after which the shell may be elsewhere than it was decided.
+    fn check_directory(&self, simple: &Simple) -> Result<(), Doubt> {
+        if name_of(simple) != "cd" {
+            return Ok(());
+        }
+        let target = simple.words.get(1).and_then(Word::text).unwrap_or_default();
+        if self.leaves.stays {
+            return Err(unreadable("lines after a `cd`, since it keeps the directory,"));
+        }
+        let leads_up = Path::new(&target).components().any(|part| part == Component::ParentDir);
+        match leads_up && !self.leaves.is_plain {
+            true => Err(unreadable("`cd ..`, since it has come here by a link,")),
+            false => Ok(()),
+        }
     }
 
     fn parts_of(&self, simple: &Simple) -> impl Iterator<Item = &PartDecision> {
@@ -144,6 +172,15 @@ impl Gate<'_> {
                 "the rule for `{name}` relies on words, variables, a program, a sandbox or limits of its own, which the agent's \
                  shell would not add; the hook holds it with `--rewrite`"
             ));
+        }
+        // bash takes functions from its environment, and runs a file that it names.
+        let brings_code = |variable: &OsString| {
+            let function = variable.to_str().and_then(|variable| variable.strip_prefix("BASH_FUNC_"));
+            variable == "BASH_ENV"
+                || function.is_some_and(|function| function.trim_end_matches(['%', '(', ')']) == name)
+        };
+        if self.config.surroundings.variables.keys().any(brings_code) {
+            return undescribed(format!("the agent's environment brings code for `{name}` into its shell"));
         }
         if rule.is_some() && self.config.surroundings.variables.keys().any(|name| changes_reading(name)) {
             return undescribed(format!("a variable such as POSIXLY_CORRECT changes how `{name}` reads its words"));

@@ -130,8 +130,8 @@ fn other_tools_get_no_opinion_and_tools_that_feed_a_shell_are_not_readable() {
         (
             Agent::ClaudeCode,
             "tool_name",
-            &["PowerShell", "Monitor"][..],
-            &["Read", "BashOutput", "bash", "mcp__x__run"][..],
+            &["PowerShell", "Monitor", "bash"][..],
+            &["Read", "BashOutput", "mcp__x__run"][..],
         ),
         (Agent::Vscode, "tool_name", &["send_to_terminal", "runTask"], &["editFiles"]),
         (Agent::Codex, "tool_name", &["write_stdin", "exec_command"], &["apply_patch"]),
@@ -343,12 +343,12 @@ fn what_nothing_describes_is_decided_as_the_operator_says() {
 }
 
 fn rewriting(quoting: Quoting) -> Rewriting {
-    Rewriting::new("/opt/allowexec", ["--policy", "p.yaml"], quoting).unwrap()
+    Rewriting::new("/opt/allowexec", ["--policy", "p.yaml"], quoting, false).unwrap()
 }
 
 #[test]
 fn a_rewritten_line_is_one_word_for_the_shell() {
-    let posix = Rewriting::new("/o p/it's", ["--policy", "a b"], Quoting::Posix).unwrap();
+    let posix = Rewriting::new("/o p/it's", ["--policy", "a b"], Quoting::Posix, false).unwrap();
     assert_eq!(
         posix.command("echo 'x' $HOME").unwrap(),
         r"'/o p/it'\''s' run '--policy' 'a b' -- 'echo '\''x'\'' $HOME'"
@@ -356,7 +356,7 @@ fn a_rewritten_line_is_one_word_for_the_shell() {
     let hex = rewriting(Quoting::Hex).command("ls é").unwrap();
     assert_eq!(hex, "/opt/allowexec run --policy p.yaml --line-hex 6c7320c3a9");
     for word in ["a b", "", "a'b", "$x", "~", "a\nb", "%x%", "é"] {
-        let error = Rewriting::new("/a", [word], Quoting::Hex).unwrap_err();
+        let error = Rewriting::new("/a", [word], Quoting::Hex, false).unwrap_err();
         assert_eq!(error, RewritingError::Word { word: word.escape_debug().to_string() });
     }
     let head = rewriting(Quoting::Posix).command("").unwrap().len();
@@ -364,7 +364,48 @@ fn a_rewritten_line_is_one_word_for_the_shell() {
     let long = rewriting(Quoting::Posix).command(&"x".repeat(100_001 - head));
     assert_eq!(long, Err(RewritingError::Long { length: 100_001 }));
     assert_eq!(rewriting(Quoting::Posix).command("a\0b"), Err(RewritingError::Nul));
-    assert_eq!(Rewriting::new("/a\0", [], Quoting::Posix), Err(RewritingError::Nul));
+    assert_eq!(Rewriting::new("/a\0", [], Quoting::Posix, false), Err(RewritingError::Nul));
+}
+
+#[test]
+fn a_line_that_a_terminal_would_take_for_keys_is_written_in_digits() {
+    let typed = |line: &str, is_typed| {
+        Rewriting::new("/a b", ["--allow", "x"], Quoting::Posix, is_typed).unwrap().command(line).unwrap()
+    };
+    let granted = Rewriting::new("/a", [], Quoting::Posix, true).unwrap().granted("g").unwrap();
+    assert_eq!(granted.command("a\nb").unwrap(), "'/a' run '--grant' 'g' --line-hex 610a62");
+    for key in ["\u{15}", "\u{1b}[201~", "\u{1}", "\u{3}", "\u{4}", "\r", "\u{7f}", "\u{9b}"] {
+        for is_typed in [false, true] {
+            let command = typed(&format!("echo 'x{key}touch y #'"), is_typed);
+            assert!(command.starts_with("'/a b' run '--allow' 'x' --line-hex 6563"), "{command}");
+        }
+    }
+    for line in ["cat <<'E'\n\ta\nE\n", "echo a\tb"] {
+        assert!(typed(line, false).contains(line.split('\'').next().unwrap()), "{line}");
+        assert!(typed(line, true).contains(" --line-hex "), "{line}");
+    }
+    // No setting is written so that it could be a key.
+    let error = Rewriting::new("/a", ["a\u{15}b"], Quoting::Posix, false).unwrap_err();
+    assert_eq!(error, RewritingError::Word { word: "a\\u{15}b".to_owned() });
+}
+
+#[test]
+fn a_tool_in_other_letters_is_a_shell_and_every_tool_of_vs_code_is_known_to_both() {
+    use super::agent::Tool;
+    for (agent, name) in
+        [(Agent::ClaudeCode, "bash"), (Agent::Vscode, "BASH "), (Agent::Copilot, "Bash"), (Agent::Codex, "bash")]
+    {
+        assert_eq!(agent.tool(name), Tool::Shell, "{agent:?} {name}");
+    }
+    for agent in [Agent::ClaudeCode, Agent::Vscode] {
+        for name in ["Bash", "run_in_terminal", "runInTerminal"] {
+            assert_eq!(agent.tool(name), Tool::Command, "{agent:?} {name}");
+        }
+        for name in ["Monitor", "REPL", "PowerShell", "send_to_terminal", "write_bash"] {
+            assert_eq!(agent.tool(name), Tool::Shell, "{agent:?} {name}");
+        }
+        assert_eq!(agent.tool("Read"), Tool::Other);
+    }
 }
 
 #[test]
@@ -407,9 +448,13 @@ proptest! {
             prop_assert_eq!(rewriting.line_of(&command), Some(line.clone()));
             let words = shlex::split(&command).unwrap();
             prop_assert_eq!(words.len(), if quoting == Quoting::Posix { 6 } else { 6 - usize::from(line.is_empty()) });
-            if quoting == Quoting::Posix {
+            let is_key = |c: char| c.is_control() && c != '\n' && c != '\t';
+            if quoting == Quoting::Posix && !line.contains(is_key) {
                 prop_assert_eq!(words.last(), Some(&line));
             }
+            prop_assert!(!command.contains(is_key));
+            let typed = Rewriting::new("/a", [], quoting, true).unwrap();
+            prop_assert!(!typed.command(&line).unwrap().contains(char::is_control));
         }
     }
 

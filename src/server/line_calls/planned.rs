@@ -1,44 +1,27 @@
 //! The decision on a call of several commands, before it waits for its turn.
 
-use std::time::Duration;
-
-use super::{Deciding, Planned, Stopped};
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
-use crate::lines::Line;
-use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome, Proposed, RequestedLine};
-use crate::policy::{Directories, Explanation, Refusal, bounded};
+use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome, RequestedLine};
+use crate::policy::{Directories, Explanation, Proposed, Refusal, bounded};
 use crate::server::approval::{CallToApprove, Terms};
-use crate::server::audit_records::part_record;
 use crate::server::budget::cost_of_words;
 use crate::server::facts::Known;
 use crate::server::kept::shown as shown_in_list;
+use crate::server::line_job::records::part_record;
 use crate::server::line_job::{LineJob, changing_part, shown_words};
 use crate::server::log::Fields;
 use crate::server::not_run::NotRun;
 use crate::server::observer::Decided;
+use crate::server::planned::{CalledLine, Deciding, Planned, Stopped};
 use crate::server::requests::Work;
-
-/// A line that a call asks for, and where.
-pub(super) struct CalledLine {
-    pub line: Line,
-    pub text: String,
-    pub cwd: Option<String>,
-    /// The timeout that the client asks for.
-    pub asked_timeout: Option<Duration>,
-    /// Whether the call runs in the background, and whether its client asks for that.
-    pub is_background: bool,
-    pub is_fed: bool,
-    /// Whether it may run only what changes nothing.
-    pub only_reads: bool,
-}
 
 impl Deciding<'_> {
     /// Decides on a line before anything of it runs.
     ///
     /// # Errors
     /// [`Stopped`].
-    pub(super) fn line(
+    pub(in crate::server) fn line(
         &mut self,
         called: CalledLine,
         terms: Terms,
