@@ -70,6 +70,6 @@ pub fn lock_file(text: &[u8]) -> Result<String, LockError> {
 }
 
 /// The answers of every agent's hook to an event whose line nothing allows: what is printed, and the exit status.
-pub fn hook_answers(event: &[u8]) -> Vec<(Option<Value>, u8)> {
+pub fn hook_answers(event: &[u8]) -> Vec<(Option<String>, u8)> {
     super::lines::hook::refused_by_all(event)
 }

@@ -2,7 +2,11 @@
 //!
 //! What each agent does with an answer was tried with the installed ones; `spec/clients.md` has the versions.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Error, Value, json};
 
 use super::agent::Agent;
 use super::event::{Event, Kind};
@@ -11,8 +15,8 @@ use super::verdict::Verdict;
 /// The output of the process, and its exit status.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cli) struct Answer {
-    /// For standard output; `None` for nothing at all.
-    pub output: Option<Value>,
+    /// JSON for standard output; `None` for nothing at all.
+    pub output: Option<String>,
     /// For standard error; the agent shows it as the reason.
     pub error: Option<String>,
     pub status: u8,
@@ -22,15 +26,19 @@ pub(in crate::cli) struct Answer {
 pub(super) const BLOCKS: u8 = 2;
 
 impl Answer {
-    fn say(output: Option<Value>) -> Self {
-        Self { output, error: None, status: 0 }
+    fn say(output: &impl ToString) -> Self {
+        Self { output: Some(output.to_string()), error: None, status: 0 }
+    }
+
+    fn silence() -> Self {
+        Self { output: None, error: None, status: 0 }
     }
 
     /// Blocks, since no decision could be made.
     pub fn block(agent: Agent, why: &str) -> Self {
         let why = format!("allowexec blocks this: {why}");
         let output = match agent {
-            Agent::Cursor => Some(cursor("deny", Some(&why))),
+            Agent::Cursor => Some(cursor("deny", Some(&why)).to_string()),
             Agent::ClaudeCode | Agent::Vscode | Agent::Codex | Agent::Copilot | Agent::Gemini | Agent::Opencode => None,
         };
         Self { output, error: Some(why), status: BLOCKS }
@@ -38,11 +46,11 @@ impl Answer {
 
     /// Answers without an opinion.
     pub fn none(agent: Agent) -> Self {
-        Self::say(match agent {
-            Agent::ClaudeCode | Agent::Vscode | Agent::Codex | Agent::Copilot => None,
-            Agent::Gemini | Agent::Cursor => Some(json!({})),
-            Agent::Opencode => Some(json!({"decision": "pass"})),
-        })
+        match agent {
+            Agent::ClaudeCode | Agent::Vscode | Agent::Codex | Agent::Copilot => Self::silence(),
+            Agent::Gemini | Agent::Cursor => Self::say(&json!({})),
+            Agent::Opencode => Self::say(&json!({"decision": "pass"})),
+        }
     }
 
     /// The answer for a decision. `event` is the one whose line may be rewritten.
@@ -57,99 +65,108 @@ impl Answer {
         let input = match (rewritten, event) {
             (None, _) => None,
             (Some(command), Some(event)) if agent.takes_rewriting() && kind == Kind::BeforeTool => {
-                let mut fields = event.fields.clone();
-                fields.insert("command".to_owned(), command.into());
-                Some(fields)
+                match with(&event.written, "command", &json!(command)) {
+                    Ok(input) => Some(input),
+                    Err(error) => return Self::block(agent, &format!("its arguments can't be written: {error}")),
+                }
             }
             (Some(_), _) => return Self::block(agent, "it takes no other command in place of the line"),
         };
-        match agent {
+        let made = match agent {
             Agent::ClaudeCode | Agent::Vscode => claude(verdict, input),
             Agent::Codex => codex(kind, verdict, input),
             Agent::Copilot => copilot(verdict, input),
             Agent::Gemini => gemini(verdict, input),
-            Agent::Cursor => match verdict {
-                Verdict::Allow { .. } => Self::say(Some(cursor("allow", None))),
-                Verdict::Ask { reason, .. } => Self::say(Some(cursor("ask", Some(&reason)))),
-                Verdict::Deny { reason } => Self::say(Some(cursor("deny", Some(&reason)))),
+            Agent::Cursor => Ok(match verdict {
+                Verdict::Allow { .. } => Self::say(&cursor("allow", None)),
+                Verdict::Ask { reason, .. } => Self::say(&cursor("ask", Some(&reason))),
+                Verdict::Deny { reason } => Self::say(&cursor("deny", Some(&reason))),
                 Verdict::Pass => Self::none(agent),
-            },
+            }),
             Agent::Opencode => opencode(verdict, input),
-        }
+        };
+        made.unwrap_or_else(|error| Self::block(agent, &format!("the answer can't be written: {error}")))
     }
 }
 
-/// The fields of the input, with the other command.
-type Input = Option<Map<String, Value>>;
+/// The arguments of the tool, with the other command.
+type Input = Option<Box<RawValue>>;
+
+/// An object with one more entry, or with another value in its place. The other values stay as they are written.
+fn with(object: &str, key: &str, value: &impl Serialize) -> Result<Box<RawValue>, Error> {
+    let mut entries: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object)?;
+    entries.insert(key.to_owned(), to_raw_value(value)?);
+    to_raw_value(&entries)
+}
 
 /// Returns the reason of a denial where an agent can't ask a person.
 fn unasked(reason: &str) -> String {
     format!("a person would have to approve this, and no hook of this agent can ask: {reason}")
 }
 
-fn with(mut answer: Value, key: &str, input: Input) -> Value {
-    if let (Some(answer), Some(input)) = (answer.as_object_mut(), input) {
-        answer.insert(key.to_owned(), Value::Object(input));
+fn with_input(answer: &Value, key: &str, input: Input) -> Result<Box<RawValue>, Error> {
+    match input {
+        Some(input) => with(&answer.to_string(), key, &input),
+        None => to_raw_value(answer),
     }
-    answer
 }
 
-fn before_tool(event: &str, decision: &str, reason: &str, input: Input) -> Answer {
-    let inner = json!({"hookEventName": event, "permissionDecision": decision, "permissionDecisionReason": reason});
-    Answer::say(Some(json!({"hookSpecificOutput": with(inner, "updatedInput", input)})))
+fn before_tool(decision: &str, reason: &str, input: Input) -> Result<Answer, Error> {
+    let inner =
+        json!({"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason});
+    specific(&with_input(&inner, "updatedInput", input)?)
+}
+
+fn specific(output: &impl Serialize) -> Result<Answer, Error> {
+    Ok(Answer::say(&with("{}", "hookSpecificOutput", output)?))
 }
 
 const ALLOWED: &str = "allowexec allows it";
 
-fn claude(verdict: Verdict, input: Input) -> Answer {
+fn claude(verdict: Verdict, input: Input) -> Result<Answer, Error> {
     match verdict {
-        Verdict::Allow { .. } => before_tool("PreToolUse", "allow", ALLOWED, input),
-        Verdict::Ask { reason, .. } => before_tool("PreToolUse", "ask", &reason, input),
-        Verdict::Deny { reason } => before_tool("PreToolUse", "deny", &reason, None),
-        Verdict::Pass => Answer::none(Agent::ClaudeCode),
+        Verdict::Allow { .. } => before_tool("allow", ALLOWED, input),
+        Verdict::Ask { reason, .. } => before_tool("ask", &reason, input),
+        Verdict::Deny { reason } => before_tool("deny", &reason, None),
+        Verdict::Pass => Ok(Answer::none(Agent::ClaudeCode)),
     }
 }
 
 /// Before a tool, Codex takes `deny`, and `allow` only with another input; anything else would let the line run unseen. When it is
 /// about to ask a person, it does so unless the hook decides.
-fn codex(kind: Kind, verdict: Verdict, input: Input) -> Answer {
-    let decided = |decision: Value| {
-        Answer::say(Some(json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})))
-    };
+fn codex(kind: Kind, verdict: Verdict, input: Input) -> Result<Answer, Error> {
+    let decided = |decision: Value| specific(&json!({"hookEventName": "PermissionRequest", "decision": decision}));
     match (kind, verdict) {
-        (Kind::BeforeTool, Verdict::Allow { .. }) if input.is_some() => {
-            before_tool("PreToolUse", "allow", ALLOWED, input)
-        }
-        (Kind::BeforeTool, Verdict::Ask { reason, .. }) => before_tool("PreToolUse", "deny", &unasked(&reason), None),
-        (Kind::BeforeTool, Verdict::Deny { reason }) => before_tool("PreToolUse", "deny", &reason, None),
+        (Kind::BeforeTool, Verdict::Allow { .. }) if input.is_some() => before_tool("allow", ALLOWED, input),
+        (Kind::BeforeTool, Verdict::Ask { reason, .. }) => before_tool("deny", &unasked(&reason), None),
+        (Kind::BeforeTool, Verdict::Deny { reason }) => before_tool("deny", &reason, None),
         (Kind::PermissionRequest, Verdict::Allow { .. }) => decided(json!({"behavior": "allow"})),
         (Kind::PermissionRequest, Verdict::Deny { reason }) => decided(json!({"behavior": "deny", "message": reason})),
         (Kind::BeforeTool, Verdict::Allow { .. } | Verdict::Pass)
-        | (Kind::PermissionRequest, Verdict::Ask { .. } | Verdict::Pass) => Answer::none(Agent::Codex),
+        | (Kind::PermissionRequest, Verdict::Ask { .. } | Verdict::Pass) => Ok(Answer::none(Agent::Codex)),
     }
 }
 
-fn copilot(verdict: Verdict, input: Input) -> Answer {
+fn copilot(verdict: Verdict, input: Input) -> Result<Answer, Error> {
     let say = |decision: &str, reason: &str, input: Input| {
         let answer = json!({"permissionDecision": decision, "permissionDecisionReason": reason});
-        Answer::say(Some(with(answer, "modifiedArgs", input)))
+        Ok(Answer::say(&with_input(&answer, "modifiedArgs", input)?))
     };
     match verdict {
         Verdict::Allow { .. } => say("allow", ALLOWED, input),
         Verdict::Ask { reason, .. } => say("ask", &reason, input),
         Verdict::Deny { reason } => say("deny", &reason, None),
-        Verdict::Pass => Answer::none(Agent::Copilot),
+        Verdict::Pass => Ok(Answer::none(Agent::Copilot)),
     }
 }
 
-fn gemini(verdict: Verdict, input: Input) -> Answer {
-    let deny = |reason: &str| Answer::say(Some(json!({"decision": "deny", "reason": reason})));
+fn gemini(verdict: Verdict, input: Input) -> Result<Answer, Error> {
+    let deny = |reason: &str| Ok(Answer::say(&json!({"decision": "deny", "reason": reason})));
     match verdict {
         Verdict::Allow { .. } if input.is_some() => {
-            let inner = with(json!({"hookEventName": "BeforeTool"}), "tool_input", input);
-            Answer::say(Some(json!({"hookSpecificOutput": inner})))
+            specific(&with_input(&json!({"hookEventName": "BeforeTool"}), "tool_input", input)?)
         }
-        Verdict::Allow { .. } | Verdict::Pass => Answer::none(Agent::Gemini),
+        Verdict::Allow { .. } | Verdict::Pass => Ok(Answer::none(Agent::Gemini)),
         Verdict::Ask { reason, .. } => deny(&unasked(&reason)),
         Verdict::Deny { reason } => deny(&reason),
     }
@@ -164,12 +181,12 @@ fn cursor(permission: &str, reason: Option<&str>) -> Value {
 
 /// Returns the answer for the plugin that `setup` prints. The plugin throws unless the decision is `allow` or `pass`,
 /// and takes over `args`.
-fn opencode(verdict: Verdict, input: Input) -> Answer {
-    let deny = |reason: &str| Answer::say(Some(json!({"decision": "deny", "reason": reason})));
+fn opencode(verdict: Verdict, input: Input) -> Result<Answer, Error> {
+    let deny = |reason: &str| Ok(Answer::say(&json!({"decision": "deny", "reason": reason})));
     match verdict {
-        Verdict::Allow { .. } => Answer::say(Some(with(json!({"decision": "allow"}), "args", input))),
+        Verdict::Allow { .. } => Ok(Answer::say(&with_input(&json!({"decision": "allow"}), "args", input)?)),
         Verdict::Ask { reason, .. } => deny(&unasked(&reason)),
         Verdict::Deny { reason } => deny(&reason),
-        Verdict::Pass => Answer::none(Agent::Opencode),
+        Verdict::Pass => Ok(Answer::none(Agent::Opencode)),
     }
 }

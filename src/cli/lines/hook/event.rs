@@ -1,7 +1,9 @@
 //! The command of an event.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -28,6 +30,8 @@ pub(in crate::cli) struct Event {
     pub cwd: Option<PathBuf>,
     /// The other arguments of the tool.
     pub fields: Map<String, Value>,
+    /// All arguments of the tool as the event writes them: a number may have more digits than a type here holds.
+    pub written: String,
 }
 
 /// The kind of an event.
@@ -91,7 +95,8 @@ impl Event {
             Agent::Cursor => {
                 let line = line(&mut event)?;
                 let cwd = directory(event.get("cwd"), None);
-                return Ok(Incoming::Command(Self { kind, tool: String::new(), line, cwd, fields: Map::new() }));
+                let (tool, fields, written) = (String::new(), Map::new(), String::new());
+                return Ok(Incoming::Command(Self { kind, tool, line, cwd, fields, written }));
             }
         };
         let Some(Value::String(tool)) = event.remove(tool_field) else {
@@ -102,22 +107,21 @@ impl Event {
             Tool::Shell => return Ok(Incoming::Shell { tool, kind }),
             Tool::Command => {}
         }
-        let mut fields = match event.remove(input_field) {
-            Some(Value::Object(fields)) => fields,
+        let not_json = |source| EventError::Json { source };
+        let written = match event.remove(input_field) {
             // Its documents say a string of JSON, the program sends an object.
-            Some(Value::String(text)) if agent == Agent::Copilot => {
-                match json::parse(text.as_bytes()).map_err(|source| EventError::Json { source })? {
-                    Value::Object(fields) => fields,
-                    _ => return Err(EventError::Field { field: input_field, expected: "the arguments of the tool" }),
-                }
+            Some(Value::String(text)) if agent == Agent::Copilot => text,
+            _ => {
+                let written: BTreeMap<String, &RawValue> = serde_json::from_slice(bytes).map_err(not_json)?;
+                written.get(input_field).map_or("null", |input| input.get()).to_owned()
             }
-            Some(_) | None => {
-                return Err(EventError::Field { field: input_field, expected: "the arguments of the tool" });
-            }
+        };
+        let Value::Object(mut fields) = json::parse(written.as_bytes()).map_err(not_json)? else {
+            return Err(EventError::Field { field: input_field, expected: "the arguments of the tool" });
         };
         let line = line(&mut fields)?;
         let cwd = directory(event.get("cwd"), Some((agent, &fields)));
-        Ok(Incoming::Command(Self { kind, tool, line, cwd, fields }))
+        Ok(Incoming::Command(Self { kind, tool, line, cwd, fields, written }))
     }
 }
 

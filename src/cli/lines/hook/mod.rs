@@ -149,7 +149,7 @@ pub(super) fn respond(
 }
 
 /// The answers of every agent to an event whose line is denied; for the fuzzer.
-pub(in crate::cli) fn refused_by_all(event: &[u8]) -> Vec<(Option<serde_json::Value>, u8)> {
+pub(in crate::cli) fn refused_by_all(event: &[u8]) -> Vec<(Option<String>, u8)> {
     let deny = |_: &Event| Ok(Verdict::Deny { reason: "nothing is allowed".to_owned() });
     let answer = |agent| respond(agent, event, Unknown::Deny, deny);
     Agent::ALL.map(answer).into_iter().map(|answer| (answer.output, answer.status)).collect()

@@ -48,6 +48,11 @@ fn answer(agent: Agent, verdict: &Verdict) -> Answer {
     respond(agent, event.as_bytes(), Unknown::Deny, |_| Ok(verdict.clone()))
 }
 
+/// What an answer prints.
+fn printed(answer: &Answer) -> Option<Value> {
+    answer.output.as_ref().map(|output| serde_json::from_str(output).unwrap())
+}
+
 fn allow(rewritten: Option<&str>) -> Verdict {
     Verdict::Allow { rewritten: rewritten.map(str::to_owned) }
 }
@@ -157,7 +162,7 @@ fn other_tools_get_no_opinion_and_tools_that_feed_a_shell_are_not_readable() {
             assert_eq!(read(agent, &event), Ok(shell), "{agent:?} {tool}");
             for unknown in Unknown::ALL {
                 let answer = respond(agent, event.to_string().as_bytes(), unknown, |_| panic!("{tool}"));
-                let said = answer.output.unwrap().to_string();
+                let said = answer.output.unwrap();
                 let asks =
                     unknown != Unknown::Deny && [Agent::ClaudeCode, Agent::Vscode, Agent::Copilot].contains(&agent);
                 assert!(said.contains(if asks { "\"ask\"" } else { "\"deny\"" }) && said.contains(tool), "{said}");
@@ -216,7 +221,7 @@ fn what_is_no_event_blocks_with_a_reason_and_status_2() {
         let failed = respond(agent, event.as_bytes(), Unknown::Pass, |_| Err("no configuration".to_owned()));
         assert_eq!((failed.status, failed.error.as_deref()), (2, Some("allowexec blocks this: no configuration")));
         let denies = json!({"permission": "deny", "user_message": failed.error, "agent_message": failed.error});
-        assert_eq!(failed.output, (agent == Agent::Cursor).then_some(denies));
+        assert_eq!(printed(&failed), (agent == Agent::Cursor).then_some(denies));
         assert_eq!(respond(agent, Broken, Unknown::Pass, |_| panic!()).status, 2);
     }
 }
@@ -304,18 +309,48 @@ fn each_agent_gets_each_decision_in_its_own_words() {
         ),
     ] {
         for (verdict, output) in verdicts.iter().zip(answers) {
-            assert_eq!(answer(agent, verdict), Answer { output, error: None, status: 0 }, "{agent:?} {verdict:?}");
+            let answer = answer(agent, verdict);
+            assert_eq!((printed(&answer), &answer.error, answer.status), (output, &None, 0), "{agent:?} {verdict:?}");
         }
     }
     let same = |verdict: &Verdict| assert_eq!(answer(Agent::Vscode, verdict), answer(Agent::ClaudeCode, verdict));
     verdicts.iter().for_each(same);
     let of_cursor = [json!({"permission": "allow"}), cursor("ask"), cursor("deny"), json!({})];
     for (verdict, output) in verdicts.iter().zip(of_cursor) {
-        assert_eq!(answer(Agent::Cursor, verdict).output, Some(output));
+        assert_eq!(printed(&answer(Agent::Cursor, verdict)), Some(output));
     }
     // Cursor runs no other command.
     for verdict in &verdicts[4..] {
         assert_eq!(answer(Agent::Cursor, verdict).status, 2);
+    }
+}
+
+#[test]
+fn the_arguments_beside_a_rewritten_line_stay_as_they_were_written() {
+    let others = [
+        ("a", "18446744073709551617"),
+        ("b", "0.1000000000000000055511151231257827021181583404541015625"),
+        ("c", "1.0"),
+        ("d", "-0"),
+        ("e", "[1e2,{\"z\":1,\"a\":\"\\u00e9\"}]"),
+        ("f", "null"),
+    ];
+    for agent in Agent::ALL.into_iter().filter(|agent| agent.takes_rewriting()) {
+        let written: String = others.iter().map(|(name, value)| format!(",\"{name}\":{value}")).collect();
+        let event = event_of(agent, "ls").to_string().replace(",\"description\":\"d\"", &written);
+        let mut events = vec![event];
+        if agent == Agent::Copilot {
+            let arguments = format!("{{\"command\":\"ls\"{written}}}");
+            events.push(json!({"toolName": "bash", "toolArgs": arguments, "cwd": DIRECTORY}).to_string());
+        }
+        for event in events {
+            let answer = respond(agent, event.as_bytes(), Unknown::Deny, |_| Ok(allow(Some("new"))));
+            let output = answer.output.unwrap();
+            for (name, value) in others {
+                assert!(output.contains(&format!("\"{name}\":{value}")), "{agent:?} {name}: {output}");
+            }
+            assert!(output.contains("\"command\":\"new\""), "{agent:?}: {output}");
+        }
     }
 }
 
@@ -326,8 +361,8 @@ fn codex_asks_a_person_itself_unless_the_hook_decides() {
     let of = |verdict: Verdict| respond(Agent::Codex, event.to_string().as_bytes(), Unknown::Deny, |_| Ok(verdict));
     let decided =
         |decision: Value| json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
-    assert_eq!(of(allow(None)).output, Some(decided(json!({"behavior": "allow"}))));
-    assert_eq!(of(deny()).output, Some(decided(json!({"behavior": "deny", "message": "r"}))));
+    assert_eq!(printed(&of(allow(None))), Some(decided(json!({"behavior": "allow"}))));
+    assert_eq!(printed(&of(deny())), Some(decided(json!({"behavior": "deny", "message": "r"}))));
     assert_eq!((of(ask(None)), of(Verdict::Pass)), (Answer::none(Agent::Codex), Answer::none(Agent::Codex)));
     assert_eq!(of(allow(Some("new"))).status, 2);
 }
