@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Other servers that run commands, beside this one: a call of `true`, in turns in one run.
+"""Other servers that run commands, and agents' sandbox runtimes, beside this server: `true`, in turns in one run.
 
     cargo build --profile dist && python3 tests/bench/peers.py [--rounds N] [--keep DIR]
 
-Installs each peer at a pinned version from its registry into DIR (target/peers), asks each for the same thing over the
-same JSON-RPC, and prints medians and ratios. A peer that does not install is named with the reason. The limit beside
-all of them is a bare posix_spawn of the program, its output read to the end.
+Installs each peer at a pinned version from its registry into DIR (target/peers), asks each server for the same thing
+over the same JSON-RPC, and prints medians and ratios. A runtime speaks no protocol: it is a process around the program,
+and beside it is `allowexec call` at the sandbox `strict`. A peer that does not install or run is named with the reason.
+The limit beside all of them is a bare posix_spawn of the program, its output read to the end.
+
+The runtimes need Debian's packages bubblewrap, socat and ripgrep, and a DIR that is not below /tmp.
 """
 
 import argparse
@@ -21,6 +24,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 INSTALL_LIMIT = 900
 ANSWER_LIMIT = 30
 
@@ -49,6 +53,26 @@ def peers(home):
         ("shell-mcp 0.1.1 (crate)", ["cargo", "install", "--quiet", "shell-mcp@0.1.1", "--root", home / "rust"],
          [rust / "shell-mcp", "--root", root.resolve()], {}, text_command("shell_exec")),
     ]
+
+
+def runtimes(home):
+    """Name, how to install it, its command around `true`, and its environment."""
+    node = home / "node" / "node_modules" / ".bin"
+    (home / "codex").mkdir(exist_ok=True)
+    return [
+        ("@anthropic-ai/sandbox-runtime 0.0.83 (npm)", npm(home, "@anthropic-ai/sandbox-runtime@0.0.83"),
+         [node / "srt", "true"], {}),
+        ("@openai/codex 0.171.0 (npm), `codex sandbox`", npm(home, "@openai/codex@0.171.0"),
+         [node / "codex", "sandbox", "--", "true"], {"CODEX_HOME": str((home / "codex").resolve())}),
+    ]
+
+
+def install_reason(command, install):
+    """Installs the peer where it is missing; returns the reason if that fails."""
+    if pathlib.Path(command[0]).exists():
+        return None
+    installed = subprocess.run([str(word) for word in install], capture_output=True, timeout=INSTALL_LIMIT, check=False)
+    return None if installed.returncode == 0 else str(installed.stderr.decode().strip().splitlines()[-1:])
 
 
 def pip(home, package):
@@ -117,47 +141,69 @@ def spawn(program):
     subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, close_fds=False, check=True)
 
 
-def measure(name, server, call, own, program, rounds):
-    own_call = text_command("execute_command")
-    times = {"peer": [], "own": [], "limit": []}
-    for done in range(rounds + 3):
-        row = {
-            "peer": timed(lambda: server.ask("tools/call", call)),
-            "own": timed(lambda: own.ask("tools/call", own_call)),
-            "limit": timed(lambda: spawn(program)),
-        }
-        if done >= 3:
-            for key, value in row.items():
-                times[key].append(value)
-    peer, own_median, limit = (statistics.median(times[key]) for key in ("peer", "own", "limit"))
-    return f"| {name} | {peer:.0f} µs | {own_median:.0f} µs | {limit:.0f} µs | {peer / limit:.1f} × | {own_median / limit:.2f} × |"
+def measure(name, peer, own, program, rounds):
+    works = [peer, own, lambda: spawn(program)]
+    rows = [[timed(work) for work in works] for _ in range(rounds + 3)][3:]
+    peer, own, limit = (statistics.median(times) for times in zip(*rows))
+    return f"| {name} | {peer:.0f} µs | {own:.0f} µs | {limit:.0f} µs | {peer / limit:.1f} × | {own / limit:.2f} × |"
 
 
-def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--rounds", type=int, default=100)
-    arguments.add_argument("--keep", type=pathlib.Path, default=ROOT / "target" / "peers")
-    options = arguments.parse_args()
-    options.keep.mkdir(parents=True, exist_ok=True)
-    program = shutil.which("true")
-    own_binary = ROOT / "target" / "dist" / "allowexec"
-    print("| server | a call of `true` | allowexec in turns | a bare spawn in turns | server : spawn | allowexec : spawn |")
+def servers(options, own_binary, program):
+    print("| server | a call of `true` | allowexec | a bare spawn | server : spawn | allowexec : spawn |")
     print("|---|---|---|---|---|---|")
+    own_call = text_command("execute_command")
     for name, install, command, environment, call in peers(options.keep):
-        if not pathlib.Path(command[0]).exists():
-            installed = subprocess.run([str(word) for word in install], capture_output=True, timeout=INSTALL_LIMIT, check=False)
-            if installed.returncode != 0:
-                print(f"| {name} | does not install: {installed.stderr.decode().strip().splitlines()[-1:]} | | | | |")
-                continue
+        reason = install_reason(command, install)
+        if reason:
+            print(f"| {name} | does not install: {reason} | | | | |")
+            continue
         own = Server([own_binary, "--allow", "true", "--log", "off"], {})
         server = Server(command, environment)
         try:
-            print(measure(name, server, call, own, program, options.rounds), flush=True)
+            print(measure(name, lambda: server.ask("tools/call", call), lambda: own.ask("tools/call", own_call), program,
+                          options.rounds), flush=True)
         except (RuntimeError, queue.Empty) as error:
             print(f"| {name} | failed: {error}; its tools: {server.tools()} | | | | |", flush=True)
         finally:
             server.end()
             own.end()
+
+
+def around(options, own_binary, program):
+    print("| runtime | around `true` | `allowexec call` at `strict` | a bare spawn | runtime : spawn | allowexec : spawn |")
+    print("|---|---|---|---|---|---|")
+    root = options.keep / "root"
+    own = [own_binary, "call", "execute_command", '{"command":"true"}', "--allow", "true", "--sandbox", "strict",
+           "--project-dir", ".", "--log", "off"]
+    for name, install, command, environment in runtimes(options.keep):
+        reason = install_reason(command, install)
+        if reason:
+            print(f"| {name} | does not install: {reason} | | | | |")
+            continue
+        try:
+            print(measure(name, lambda: run(command, environment, root), lambda: run(own, {}, root), program,
+                          options.rounds), flush=True)
+        except subprocess.CalledProcessError as error:
+            print(f"| {name} | failed: {error.stderr.decode().strip().splitlines()[-1:]} | | | | |", flush=True)
+
+
+def run(command, environment, directory):
+    subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, close_fds=False,
+                   check=True, cwd=directory, env={**os.environ, **environment})
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rounds", type=int, default=100)
+    arguments.add_argument("--keep", type=pathlib.Path, default=TARGET / "peers")
+    options = arguments.parse_args()
+    options.keep = options.keep.resolve()
+    options.keep.mkdir(parents=True, exist_ok=True)
+    program = shutil.which("true")
+    own_binary = TARGET / "dist" / "allowexec"
+    servers(options, own_binary, program)
+    print()
+    around(options, own_binary, program)
 
 
 if __name__ == "__main__":
