@@ -1,6 +1,8 @@
 //! Programs that start other programs or run code. Allowing one allows all that it can start, so the operator is warned.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::iter;
 use std::sync::{LazyLock, OnceLock};
 
 /// Why a name on the allow-list deserves a warning.
@@ -146,8 +148,29 @@ pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
     table().keys().copied()
 }
 
-fn table() -> &'static HashMap<&'static str, Reach> {
-    static TABLE: OnceLock<HashMap<&str, Reach>> = OnceLock::new();
+/// FNV-1a. All keys are names of this file, so nobody can make them collide, and std's hash takes six times as long at each start.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type Names = HashSet<&'static str, BuildHasherDefault<Fnv>>;
+
+fn table() -> &'static HashMap<&'static str, Reach, BuildHasherDefault<Fnv>> {
+    static TABLE: OnceLock<HashMap<&str, Reach, BuildHasherDefault<Fnv>>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let of = |list: &'static str, reach| list.split(' ').map(move |name| (name, reach));
         of(WRAPPERS, Reach::Wrapper).chain(of(INTERPRETERS, Reach::Interpreter)).collect()
@@ -177,7 +200,7 @@ fn is_loader(name: &str) -> bool {
 /// The file name of a path, where files have the same name in every case in lower case, without the ending of programs.
 fn name_of(entry: &str) -> String {
     let name = entry.rsplit(['/', '\\']).next().unwrap_or(entry);
-    let is_listed = table().contains_key(name) || !cfg!(any(windows, target_os = "macos"));
+    let is_listed = !cfg!(any(windows, target_os = "macos")) || table().contains_key(name);
     let name = if is_listed { name.to_owned() } else { name.to_ascii_lowercase() };
     let ending = [".exe", ".com", ".bat", ".cmd"].iter().find_map(|ending| name.strip_suffix(ending));
     ending.map(str::to_owned).unwrap_or(name)
@@ -189,13 +212,16 @@ pub(super) fn stem(name: &str) -> &str {
     let is_listed = |name: &&str| table().contains_key(name);
     let plain = without_flavor(name);
     let of_target = |name| is_listed(&name).then_some(name).or_else(|| without_target(name).filter(is_listed));
-    let unversioned = [name, plain].into_iter().filter_map(without_version).find_map(of_target);
+    // Thousands of names are looked up at a start, and most have no flavor.
+    let plain = Some(plain).filter(|plain| *plain != name);
+    let names = || iter::once(name).chain(plain);
+    let unversioned = names().filter_map(without_version).find_map(of_target);
     // Only a compiler is named after what it compiles for.
-    unversioned.or_else(|| [name, plain].into_iter().find_map(of_target)).unwrap_or(name)
+    unversioned.or_else(|| names().find_map(of_target)).unwrap_or(name)
 }
 
 /// Additions of packages to the name of a program: how it was built, or that another one is in front of it.
-static FLAVORS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+static FLAVORS: LazyLock<Names> = LazyLock::new(|| {
     "\
     amd64 arm64 athena basic bin cgi cli current debug dbg dev distrib fpm freethreaded gtk gtk2 gtk3 intel64 jit lts lucid \
     minimal motif musl nightly nogil nojit nox openbsd orig original pgtk real stable static system tiny traditional wrapped \
@@ -237,7 +263,7 @@ fn without_version(name: &str) -> Option<&str> {
 }
 
 fn is_machine(word: &str) -> bool {
-    static MACHINES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    static MACHINES: LazyLock<Names> = LazyLock::new(|| {
         "\
         aarch64 alpha amd64 arm avr hppa i386 i486 i586 i686 ia64 loongarch64 m68k mips mips64 mips64el mipsel nvptx powerpc \
         powerpc64 powerpc64le ppc64 ppc64le riscv32 riscv64 s390x sh4 sparc sparc64 wasm32 x86_64 xtensa"
@@ -249,7 +275,7 @@ fn is_machine(word: &str) -> bool {
 
 /// A name without the machine and the system that stand in front of it, as in `aarch64-linux-gnu-gcc`.
 fn without_target(name: &str) -> Option<&str> {
-    let machine = name.split('-').next().filter(|machine| is_machine(machine) && machine.len() < name.len());
+    let machine = name.split('-').next().filter(|machine| machine.len() < name.len() && is_machine(machine));
     // `clang-cl` is a name.
     machine.and_then(|_| {
         let starts = name.match_indices('-').map(|(at, _)| name.get(at + 1..).unwrap_or_default());
