@@ -83,7 +83,9 @@ impl Surroundings {
     /// The variable of this name; on Windows, case doesn't matter. It may be empty: settings treat that as unset, since
     /// clients fill in their templates that way.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
-        self.variables.iter().find(|(key, _)| same_name(key, name)).map(|(_, value)| value.as_os_str())
+        let in_any_case = || self.variables.iter().find(|(key, _)| same_name(key, name)).map(|(_, value)| value);
+        let value = if cfg!(windows) { in_any_case() } else { self.variables.get(OsStr::new(name)) };
+        value.map(OsString::as_os_str)
     }
 
     /// The clock of this system.
@@ -122,8 +124,8 @@ impl Surroundings {
     /// A value that is not UTF-8, or an unknown name that begins with `ALLOWEXEC_`.
     pub(super) fn given(&self) -> Result<Vec<Given>, ConfigError> {
         for (name, value) in &self.variables {
-            let known = same_name(name, ASK_TEXT) || SETTINGS.iter().any(|spec| same_name(name, spec.variable));
-            if !known && !value.is_empty() && has_our_prefix(name) {
+            let is_known = || same_name(name, ASK_TEXT) || SETTINGS.iter().any(|spec| same_name(name, spec.variable));
+            if !value.is_empty() && has_our_prefix(name) && !is_known() {
                 return Err(unknown_variable(&name.to_string_lossy()));
             }
         }
