@@ -15,7 +15,8 @@ use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules;
 use crate::policy::{
-    AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath, changes_reading, is_path,
+    AllowList, DirectorySettings, LineRules, Lines, Program, Programs, Protected, Roots, SearchPath, changes_reading,
+    is_path,
 };
 use crate::sandbox::Level;
 use crate::text::escape;
@@ -201,6 +202,9 @@ pub(super) fn variable(entry: &EnvEntry) -> Variable {
 /// The settings for lines. Their words may hold only the variables that the server makes itself, with the values that commands get:
 /// what the operator names or passes on may be a secret.
 pub(super) fn line_rules(config: &Config, environment: &Environment, path: OsString) -> LineRules {
+    if config.lines.value == Lines::Off {
+        return LineRules::default();
+    }
     let own = Environment::new(&EnvironmentSettings {
         inherited: config.surroundings.variables.clone(),
         inherit_all: false,
