@@ -229,7 +229,7 @@ impl Run<'_> {
         let work = (|| client::start_to_end(subject, &ALLOWED, client::INITIALIZE), || baseline::spawn(&program, &[]));
         self.ratio("start, `initialize`, end", baseline, rounds, work, None);
         // The others describe the same commands once more, and take the place of these.
-        let is_reading = |name: &&str| *name != "git-commit" && !name.ends_with("-develop");
+        let is_reading = |name: &&str| !["git-commit", "coreutils-write"].contains(name) && !name.ends_with("-develop");
         let profiles: Vec<&str> = profile_names().filter(is_reading).collect();
         let profiles = ["--profile", &profiles.join(",")];
         let bound = self.plain(Bound::AtMost(3.0));

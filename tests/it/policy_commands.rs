@@ -58,7 +58,7 @@ fn place() -> Place {
 fn show_lists_the_profiles_and_prints_what_loads_again() {
     let place = place();
     let (status, text) = run(&place, &["policy", "show"]);
-    assert_eq!((status, text.lines().count()), (0, 17), "{text}");
+    assert_eq!((status, text.lines().count()), (0, 18), "{text}");
     assert!(text.starts_with("git-readonly "), "{text}");
     let (_, listed) = json(&place, &["policy", "show"]);
     for profile in listed["profiles"].as_array().unwrap() {

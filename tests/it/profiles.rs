@@ -27,7 +27,7 @@ fn profile(name: &str) -> Rules {
 
 /// Those for work that changes the project; each extends others.
 fn writers() -> Vec<String> {
-    let writes = |name: &&str| name.ends_with("-develop") || *name == "git-commit";
+    let writes = |name: &&str| name.ends_with("-develop") || ["git-commit", "coreutils-write"].contains(name);
     profile_names().filter(writes).map(str::to_owned).collect()
 }
 
@@ -59,6 +59,7 @@ fn every_command_of_a_profile_has_examples_of_what_runs_and_what_does_not_and_al
             "kubectl-readonly",
             "docker-readonly",
             "git-commit",
+            "coreutils-write",
             "rust-develop",
             "node-develop",
             "python-develop",
@@ -663,6 +664,46 @@ fn coreutils_change_nothing() {
         count += run_all(&hostile, rule, |_, _| false);
     }
     assert!(count > 100, "{count} lines");
+}
+
+/// Each line runs in a project of its own, since most of them change it. They change it alone, and follow no link out of it.
+#[test]
+fn what_coreutils_write_lies_in_the_project() {
+    let mut count = 0;
+    for rule in profile("coreutils-write").iter().filter(|rule| have(&[&rule.name])) {
+        for words in everyday(rule).into_iter().chain(options_of(rule)) {
+            let hostile = Hostile::new();
+            let before = fs::read_to_string(hostile.path("secret")).unwrap();
+            let (output, hits, _) = hostile.run(rule, &words);
+            assert!(hits.is_empty(), "{words:?} ran {hits:?}: {output:?}");
+            assert_eq!(fs::read_to_string(hostile.path("secret")).unwrap(), before, "{words:?}");
+            let beside: Vec<_> =
+                fs::read_dir(hostile.base.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert_eq!(beside.len(), 5, "{words:?}: {beside:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count} lines");
+    // A link in the place of a new file is replaced: `docs/secret` leads to the file beside the project.
+    let hostile = Hostile::new();
+    hostile.write("project/secret", "new\n");
+    let rules = profile("coreutils-write");
+    let words = ["cp", "secret", "docs"].map(str::to_owned);
+    let (output, ..) = hostile.run(rules.get("cp").unwrap(), &words);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read_to_string(hostile.path("secret")).unwrap(), format!("{SECRET}\n"));
+    assert_eq!(fs::read_to_string(hostile.path("project/docs/secret")).unwrap(), "new\n");
+    // What a script could start or write is refused by sed itself.
+    for script in [
+        format!("1e {}", hostile.canary()),
+        "w stolen".to_owned(),
+        "s/a/b/w stolen".to_owned(),
+        "r /etc/passwd".to_owned(),
+    ] {
+        let words = ["sed", "-i", &script, "README.md"].map(str::to_owned);
+        let (output, hits, changed) = hostile.run(rules.get("sed").unwrap(), &words);
+        assert!(!output.status.success() && hits.is_empty() && changed.is_empty(), "{script}: {output:?}");
+    }
 }
 
 #[test]

@@ -30,7 +30,9 @@ pub(super) fn text(
     let mut text = format!(
         "# The commands that may run, and their arguments, for {}. Anything else is refused.\n\
          # `allowexec policy show NAME` prints a profile; `allowexec policy test {}` runs the examples below.\n\
-         version: 1\nprofiles: [{}]\n",
+         version: 1\n\
+         # With coreutils-write among them, calls also make, copy, move, remove and edit files (mkdir, cp, mv, rm, sed -i).\n\
+         profiles: [{}]\n",
         project.description(),
         super::POLICY,
         profiles.join(", ")

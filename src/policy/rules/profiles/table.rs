@@ -25,7 +25,7 @@ static OWN_WRITING: SandboxRule = sandbox(Some(SandboxWord::Strict), true, Some(
 static OWN_READING: SandboxRule = sandbox(Some(SandboxWord::Strict), true, Some(Network::None), Some(false));
 
 #[rustfmt::skip]
-pub(super) static PROFILES: [Profile; 17] = [
+pub(super) static PROFILES: [Profile; 18] = [
     profile("git-readonly", include_str!("../../profiles/git-readonly.yaml"), &[
         Shipped { name: "git", sandbox: &OWN_READING, read_only: true, asks: false, has_paths: true, synopsis: "git status|log|show|diff|whatchanged|range-diff|blame|annotate|grep|branch|tag|remote (show)|ls-remote|stash|reflog (show)|diff-tree|diff-index|diff-files|rev-list|rev-parse|shortlog|describe|name-rev|check-ignore|merge-base|cherry|for-each-ref|show-branch|fsck|show-ref|symbolic-ref|ls-files|ls-tree|cat-file (blob|tree|commit|tag)|hash-object|apply|bisect (log|terms)|notes (list|show)|replace|archive|bundle (verify)|verify-pack|commit-graph (verify)|multi-pack-index (verify)|sparse-checkout (list)|check-ref-format|check-mailmap|var (GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH)|help|config|count-objects|worktree|version" },
     ]),
@@ -129,6 +129,17 @@ pub(super) static PROFILES: [Profile; 17] = [
     // These extend others, and count where both are named.
     profile("git-commit", include_str!("../../profiles/git-commit.yaml"), &[
         Shipped { name: "git", sandbox: &OWN_WRITING, read_only: false, asks: true, has_paths: true, synopsis: "git status|log|show|diff|whatchanged|range-diff|blame|annotate|grep|branch|tag|remote (show)|ls-remote|stash|reflog (show)|diff-tree|diff-index|diff-files|rev-list|rev-parse|shortlog|describe|name-rev|check-ignore|merge-base|cherry|for-each-ref|show-branch|fsck|show-ref|symbolic-ref|ls-files|ls-tree|cat-file (blob|tree|commit|tag)|hash-object|apply|bisect (log|terms)|notes (list|show)|replace|archive|bundle (verify)|verify-pack|commit-graph (verify)|multi-pack-index (verify)|sparse-checkout (list)|check-ref-format|check-mailmap|var (GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH)|help|config|count-objects|worktree|version|add|commit|restore (.)|switch (-)" },
+    ]),
+    profile("coreutils-write", include_str!("../../profiles/coreutils-write.yaml"), &[
+        Shipped { name: "mkdir", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "mkdir [-pv] DIRECTORY..." },
+        Shipped { name: "rmdir", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "rmdir [-v] [--ignore-fail-on-non-empty] DIRECTORY..." },
+        Shipped { name: "touch", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "touch [-cam] [-d|--date TEXT] FILE..." },
+        Shipped { name: "cp", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "cp [-rRnfuvT] [--recursive] SOURCE... DEST" },
+        Shipped { name: "mv", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "mv [-nfuvT] SOURCE... DEST" },
+        Shipped { name: "rm", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "rm [-rRfdv] [--recursive] FILE..." },
+        Shipped { name: "chmod", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "chmod [-vc] MODE FILE..." },
+        Shipped { name: "tee", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "tee [-a] [FILE...]" },
+        Shipped { name: "sed", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "sed [-nErsuz] [--quiet|--silent] [--regexp-extended] [-l|--line-length N] [--posix] SCRIPT [FILE...]" },
     ]),
     profile("rust-develop", include_str!("../../profiles/rust-develop.yaml"), &[
         Shipped { name: "cargo", sandbox: &WORKSPACE, read_only: false, asks: true, has_paths: false, synopsis: "cargo check|clippy|doc|help|package|read-manifest|verify-project|report (future-incompatibilities|future-incompat)|fmt|metadata|tree|locate-project|pkgid|version|build|b|test|t|bench|run|r|nextest|fix|clean|add|remove|update|fetch|generate-lockfile|install" },

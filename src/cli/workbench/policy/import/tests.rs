@@ -123,13 +123,14 @@ fn what_claude_code_does_not_decide_by_the_words_is_left_out() {
         &["Bash(mv *)"],
         &[],
     );
-    policy.check(Expected::Allow, &["ls -l", "cat README.md", "find . -name x"]);
+    policy.check(Expected::Allow, &["ls -l", "cat README.md", "find . -name x", "rm x"]);
     policy.check(Expected::Ask, &["mv a b"]);
     policy.check(
         Expected::Refuse,
         &[
             "ls /etc",
-            "rm x",
+            "rm /etc/x",
+            "mv a /etc/x",
             "cat ../x",
             "grep -f/etc/x y",
             "head -n 5 x",
@@ -139,7 +140,7 @@ fn what_claude_code_does_not_decide_by_the_words_is_left_out() {
             "find . -exec x",
         ],
     );
-    assert_eq!(policy.missing.len(), 11, "{:?}", policy.missing);
+    assert_eq!(policy.missing.len(), 10, "{:?}", policy.missing);
     // A rule about files decides on the files that a command names.
     let policy = claude(&["Bash(ls *)", "Bash(cat .env)", "Bash(x *)"], &[], &["Read(.env)"]);
     policy.check(Expected::Refuse, &["ls", "cat .env"]);
@@ -446,7 +447,7 @@ fn what_any_agent_of_opencode_denies_or_asks_about_holds() {
 
 #[test]
 fn opencode_asks_about_paths_outside_unless_no_file_says_otherwise() {
-    let commands = r#""bash": {"rm *": "allow", "x *": "allow"}"#;
+    let commands = r#""bash": {"chown *": "allow", "x *": "allow"}"#;
     let file = |outside: &str| format!(r#"{{"permission": {{{outside}{commands}}}}}"#);
     let lets = r#""external_directory": "allow", "#;
     let asks = format!(r#"{lets}"ext*": "ask", "#);
@@ -461,7 +462,7 @@ fn opencode_asks_about_paths_outside_unless_no_file_says_otherwise() {
     ] {
         let texts: Vec<&str> = files.iter().map(|text| text.as_str()).collect();
         let policy = imported(Format::Opencode, &texts);
-        policy.check(if is_bound { Expected::Refuse } else { Expected::Allow }, &["rm /etc/passwd"]);
+        policy.check(if is_bound { Expected::Refuse } else { Expected::Allow }, &["chown a /etc/passwd"]);
         policy.check(Expected::Allow, &["x"]);
     }
 }
