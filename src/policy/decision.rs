@@ -153,6 +153,8 @@ pub struct Explanation {
     pub(crate) has_input: bool,
     /// The variables that its line sets, and which the operator would have to allow.
     pub(crate) variables: Vec<String>,
+    /// The variables that its line sets, and which no line may set, since its rule sets or removes them itself.
+    pub(crate) barred: Vec<String>,
 }
 
 impl Explanation {
@@ -260,7 +262,8 @@ fn decide_in_order(
     let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule, variables } = facts;
     let env = judged.as_ref().map(|judged| &judged.env);
     let describes = matches!(&rule, Some(Rule::Described(rule)) if rule.describes_arguments());
-    (explanation.has_input, explanation.variables) = (has_input, not_accepted(&variables, env, describes));
+    explanation.has_input = has_input;
+    (explanation.variables, explanation.barred) = not_accepted(&variables, env, describes);
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
@@ -385,18 +388,24 @@ fn add_variables(
     Ok(())
 }
 
-/// The variables that a line may set only if the operator says so; none if one of them is none that the operator could leave to lines.
-fn not_accepted(variables: &BTreeMap<String, LineVariable>, env: Option<&EnvRule>, describes: bool) -> Vec<String> {
-    let is_of_rule = |name: &String| {
-        env.is_some_and(|env| env.set.contains_key(name) || env.unset.contains(name))
+/// The variables that a line may set only if the operator says so, and those that it may not set whatever is said. If there are any of
+/// the latter, the former don't matter.
+fn not_accepted(
+    variables: &BTreeMap<String, LineVariable>,
+    env: Option<&EnvRule>,
+    describes: bool,
+) -> (Vec<String>, Vec<String>) {
+    let is_of_rule = |name: &&String| {
+        env.is_some_and(|env| env.set.contains_key(*name) || env.unset.contains(*name))
             || describes && changes_reading(name.as_ref())
     };
-    if variables.keys().any(is_of_rule) {
-        return Vec::new();
+    let barred: Vec<String> = variables.keys().filter(is_of_rule).cloned().collect();
+    if !barred.is_empty() {
+        return (Vec::new(), barred);
     }
     let is_accepted = |name: &str, value: &str| env.is_some_and(|env| env.accepts(name, value));
     let open = variables.iter().filter(|(name, set)| !set.is_named && !is_accepted(name, &set.value));
-    open.map(|(name, _)| name.clone()).collect()
+    (open.map(|(name, _)| name.clone()).collect(), barred)
 }
 
 /// The paths that the sandbox of the rule grants. A call may have to wait for its turn, and holds no others open meanwhile.

@@ -165,7 +165,8 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     };
     let secrets = secrets_of(&words, &shown_inserted);
     let reason = judgement.reason.map(str::to_owned);
-    let env = matched.map(Match::env).unwrap_or_default();
+    // Words that nothing takes have the environment of all calls of the rule, for what is said of their variables.
+    let env = matched.map_or_else(|| rule.level.env.clone(), Match::env);
     let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
     let refusal_kind = judgement.refusal_kind;
     Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env, refusal_kind }

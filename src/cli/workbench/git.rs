@@ -42,12 +42,21 @@ pub(super) fn outside(root: &Path) -> Vec<PathBuf> {
 /// The repository that the sandbox of these settings keeps from commands: the `.git` of a directory that they can only read, unless `write`
 /// names it.
 pub(super) fn locked(config: &Config) -> Option<PathBuf> {
+    let repositories = read_only(config).into_iter().map(|root| root.join(".git"));
+    repositories.filter(|git| git.is_dir()).find(|git| !is_written(git, config))
+}
+
+/// The directories that calls may use and whose files the sandbox of these settings keeps from commands, but for what `write` names
+/// below.
+pub(super) fn read_only(config: &Config) -> Vec<PathBuf> {
     let absolute = |path: &PathBuf| config.surroundings.directory.join(path);
     let read: Vec<PathBuf> = config.read.value.iter().map(absolute).collect();
-    let roots = config.cwd_root.value.iter().flatten().map(absolute).filter(|root| read.contains(root));
-    let is_written = |git: &PathBuf| config.write.value.iter().map(absolute).any(|write| git.starts_with(write));
-    let mut repositories = roots.map(|root| root.join(".git")).filter(|git| git.is_dir() && !is_written(git));
-    repositories.next().filter(|_| config.sandbox.value != Level::Off)
+    let roots = config.cwd_root.value.iter().flatten().map(absolute).filter(|_| config.sandbox.value != Level::Off);
+    roots.filter(|root| read.contains(root) && !is_written(root, config)).collect()
+}
+
+fn is_written(path: &Path, config: &Config) -> bool {
+    config.write.value.iter().any(|write| path.starts_with(config.surroundings.directory.join(write)))
 }
 
 /// The directory that holds the repository of a working tree: `.git`, or what the file `.git` names.

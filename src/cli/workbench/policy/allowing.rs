@@ -12,7 +12,7 @@ use super::suggest::{ADDED, WIDENED, does, is_assignment, narrowest, of_profiles
 use super::widened;
 use crate::config::Config;
 use crate::policy::rules::{
-    CommandRule, Effect, Level, ListEntry, PolicySource, Rules, describes, flow, profile_names,
+    CommandRule, Effect, Level, ListEntry, PolicySource, RuleHead, Rules, SandboxWord, describes, flow, profile_names,
 };
 use crate::policy::{CommandLineError, Explanation, Lines, is_path};
 use crate::server::Suggests;
@@ -130,6 +130,12 @@ fn ways(refused: &Explanation, rules: &Rules, settings: &Settings) -> Vec<Way> {
         );
         return vec![Way::Other(how)];
     }
+    if !refused.barred.is_empty() && refused.lacks_rule() {
+        let barred = refused.barred.iter().map(|name| format!("`{name}=…`")).collect::<Vec<_>>().join(", ");
+        let leave = format!("leave out {barred}, which the rule for `{name}` decides itself");
+        let without = Explanation { barred: Vec::new(), ..refused.clone() };
+        return ways(&without, rules, settings).into_iter().map(|way| way.after(&leave)).collect();
+    }
     let added = added_by_rule(refused, rules);
     let without: Vec<String> = refused.words.iter().filter(|word| !added.contains(word)).cloned().collect();
     if rules.get(name).filter(|_| !added.is_empty()).is_some_and(|rule| describes(rule, &without)) {
@@ -179,10 +185,7 @@ fn for_words(name: &str, refused: &Explanation, rules: &Rules, settings: &Settin
         Some(program) => {
             profiles.filter_map(|profile| extending(profile, program, refused, rules, settings)).take(1).collect()
         }
-        None => {
-            let way = |profile| Some(Way::Profile(profile, take(profile, refused, rules, settings)?));
-            profiles.filter_map(way).take(MOST_PROFILES).collect()
-        }
+        None => profiles.filter_map(|profile| take(profile, refused, rules, settings)).take(MOST_PROFILES).collect(),
     };
     if !profiles.is_empty() {
         return profiles;
@@ -192,7 +195,7 @@ fn for_words(name: &str, refused: &Explanation, rules: &Rules, settings: &Settin
     let is_entry =
         rules.get(name).is_some_and(|rule| matches!(*rule.origin.source, PolicySource::Allow | PolicySource::Ask));
     let unlimited = |does: &str| unlimited(name, program, refused, rules, settings, does);
-    match does(name).filter(|_| outside(&refused.words).is_none()) {
+    match does(name).filter(|_| outside(&refused.words, &settings.roots).is_none()) {
         Some(does) if runs_anything(name, &of_profiles()) => match is_entry {
             true => vec![Way::None(does)],
             false => unlimited(&does),
@@ -213,8 +216,9 @@ fn extending(profile: &str, program: &str, refused: &Explanation, rules: &Rules,
 }
 
 /// How a shipped profile is taken that describes this command; `None` if it can't be taken here.
-fn take(profile: &str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Option<String> {
+fn take(profile: &'static str, refused: &Explanation, rules: &Rules, settings: &Settings) -> Option<Way> {
     let name = refused.words.first()?;
+    let of_profile = Rules::read(&[], &[profile.to_owned()], &[]).unwrap_or_default();
     let listed = || format!("profiles: [{profile}]\n");
     let flags = |but: &str| {
         let others = settings.profiles.iter().filter(|name| *name != but).cloned();
@@ -242,35 +246,57 @@ fn take(profile: &str, refused: &Explanation, rules: &Rules, settings: &Settings
                     format!("add `{profile}` to `profiles` in {}", file.display()),
                 )
             };
+            // What runs the project's code, its tests too, keeps the loopback that every other command has.
+            let runs_project = |head: RuleHead<'_>| head.sandbox.level == Some(SandboxWord::Workspace);
+            let keeps_loopback = settings.has_loopback && of_profile.head(name).is_some_and(runs_project);
+            let network = if keeps_loopback { "    sandbox: {network: loopback}\n" } else { "" };
             let extends = |(number, file): (usize, &PathBuf)| {
-                let lines = format!("commands: {{{}: {{extends: {profile}}}}}", quoted(name));
-                (
-                    settings.change(Some(number), lines),
-                    format!("write a rule for `{name}` with `extends: {profile}` into {}", file.display()),
-                )
+                let lines = format!("commands:\n  {}:\n    extends: {profile}\n{network}", quoted(name));
+                (settings.change(Some(number), lines), format!("add to {}", file.display()))
             };
             // A rule of the file for another command of the profile would replace that of the profile, with a warning at each start.
             let is_own = |rule: &&Arc<CommandRule>| matches!(&*rule.origin.source, PolicySource::File(_));
-            let of_profile = Rules::read(&[], &[profile.to_owned()], &[]).unwrap_or_default();
             let files = || settings.files.iter().enumerate();
-            match rules.written().filter(is_own).any(|rule| of_profile.describes(&rule.name)) {
+            match keeps_loopback || rules.written().filter(is_own).any(|rule| of_profile.describes(&rule.name)) {
                 true => files().map(extends).chain(files().map(to)).collect(),
                 false => files().map(to).collect(),
             }
         }
         (_, None) => vec![(flags(""), format!("take the profile {profile} (`--profile {profile}`)"))],
     };
-    let (_, how) = ways.into_iter().find(|(change, _)| settings.allows(refused, change).is_ok())?;
+    let (change, mut how) = ways.into_iter().find(|(change, _)| settings.allows(refused, change).is_ok())?;
     // It writes there, which a sandbox has to grant.
-    Some(match &settings.locked {
-        Some(locked) if profile == "git-commit" => {
-            let line = quoted(&locked.display().to_string());
-            let file =
-                settings.configuration.as_ref().map(|file| format!(" in {}", file.display())).unwrap_or_default();
-            format!("{how}, and take in the line `- {line}` under `write`{file}")
-        }
-        Some(_) | None => how,
+    if let Some(locked) = settings.locked.as_ref().filter(|_| profile == "git-commit") {
+        let line = quoted(&locked.display().to_string());
+        let file = settings.configuration.as_ref().map(|file| format!(" in {}", file.display())).unwrap_or_default();
+        how.push_str(&format!(", and take in the line `- {line}` under `write`{file}"));
+    }
+    if matches!(profile, "git-commit" | "coreutils-write") {
+        how.push_str(&of_read_only(settings));
+    }
+    if let Some(why) = outside(&refused.words, &settings.roots) {
+        how.push_str(&format!("; {why}"));
+    }
+    // A new rule is whole lines; what else is said of a rule or of a list, an operator writes into what is there.
+    Some(match change.lines.starts_with("commands:\n") {
+        true => Way::Rule {
+            lines: change.lines,
+            place: format!("{how} (`allowexec policy show {profile}` is what it extends)"),
+        },
+        false => Way::Profile(profile, how),
     })
+}
+
+/// A sentence on files that a rule can't write, wherever it says `path: write`, since the sandbox keeps them; empty if there are none.
+fn of_read_only(settings: &Settings) -> String {
+    match settings.read_only.first() {
+        Some(root) => format!(
+            "; the sandbox lets commands write only in some directories of {}: settings elsewhere (`allowexec init --to DIR`) let them \
+             write in all of it",
+            root.display()
+        ),
+        None => String::new(),
+    }
 }
 
 /// The shipped profiles whose rules allow these words, or ask about them. A program of an environment is called by its path, too.
@@ -296,7 +322,7 @@ fn rule(
 ) -> Result<Way, String> {
     let words = refused.words.as_slice();
     let known = of_profiles();
-    if let Some(why) = outside(words) {
+    if let Some(why) = outside(words, &settings.roots) {
         return Err(why);
     }
     let described = rules.get(name);
@@ -318,7 +344,11 @@ fn rule(
         let lines = |text: &str| format!("{}{}", place.lines, without_examples(text, &own));
         let accepts = |text: &str| settings.allows(refused, &Change { lines: lines(text), ..place.clone() });
         match narrowest(name, &calls, described.or(known.get(name)), ways, accepts) {
-            Ok(text) => return Ok(Way::Rule { lines: lines(&text), place: how }),
+            Ok(text) => {
+                let lines = lines(&text);
+                let writes = if lines.contains("path: write") { of_read_only(settings) } else { String::new() };
+                return Ok(Way::Rule { lines, place: how + &writes });
+            }
             Err(wrong) => why = wrong,
         }
     }

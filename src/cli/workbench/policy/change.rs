@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_yaml::Value;
 
 use crate::config::Config;
+use crate::files::canonicalize;
+use crate::network::Network;
 use crate::policy::rules::{CommandRule, ListEntry, PolicySource, PolicyText, Rules, describes};
 use crate::policy::{Explanation, Programs, SearchPath};
 
@@ -24,8 +26,14 @@ pub(super) struct Settings {
     pub directory: PathBuf,
     /// Finds programs as the server does.
     pub programs: Programs,
+    /// The directories that calls may use.
+    pub roots: Vec<PathBuf>,
+    /// Those of which commands can only read the top, since the sandbox lets them write in some directories below.
+    pub read_only: Vec<PathBuf>,
     /// The repository that commands can't write, so that none of them commits.
     pub locked: Option<PathBuf>,
+    /// Whether each call has a loopback of its own.
+    pub has_loopback: bool,
     /// Where the settings are.
     pub configuration: Option<PathBuf>,
 }
@@ -57,7 +65,10 @@ impl Settings {
             entries,
             directory: config.surroundings.directory.clone(),
             programs: Programs::new(path, config.surroundings.directory.clone()),
+            roots: roots(config),
+            read_only: crate::cli::workbench::git::read_only(config),
             locked: crate::cli::workbench::git::locked(config),
+            has_loopback: config.network() == Network::Loopback,
             configuration: config.file.value.clone(),
         }
     }
@@ -150,6 +161,14 @@ impl Settings {
         let takes_all = describes(rule, words) && (rule.stdin || !refused.has_input);
         takes_all.then_some(()).ok_or_else(|| "its rule does not take these words then".to_owned())
     }
+}
+
+/// The directories that calls may use, as they are named and where they lead.
+fn roots(config: &Config) -> Vec<PathBuf> {
+    let named = config.cwd_root.value.iter().flatten();
+    let named = named.chain(config.workspace_dir.value.as_ref()).chain(config.project_dir.value.as_ref());
+    let absolute = named.map(|path| config.surroundings.directory.join(path));
+    absolute.flat_map(|path| [canonicalize(&path).ok(), Some(path)]).flatten().collect()
 }
 
 /// The policy with these lines added, as a person would add them: only lists of forms and profiles grow, and only `extends` is

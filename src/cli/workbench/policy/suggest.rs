@@ -5,7 +5,7 @@
 //! project. Each suggestion is loaded before it is printed, with its calls as examples.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ fn print_rules(config: &Config, calls: &[Recorded], before: &str, json: bool) ->
         calls.iter().cloned().partition(|call| is_described(&config.rules, call));
     let settings = Settings::of(config);
     let own = |name: &str| settings.own_rule(name, &config.rules).map(|(_, rule)| rule);
-    let (commands, mut skipped) = suggest(&calls, &known, &config.rules, &own);
+    let (commands, mut skipped) = suggest(&calls, &known, &config.rules, &settings.roots, &own);
     skipped.extend(described.iter().map(|call| {
         let why = refusal(&parts, call)
             .unwrap_or_else(|| "`stdin: true` in its rule lets it read what a line gives it".into());
@@ -209,13 +209,14 @@ pub(super) fn suggest(
     calls: &[Recorded],
     known: &Rules,
     in_use: &Rules,
+    roots: &[PathBuf],
     own: &dyn Fn(&str) -> Option<YamlValue>,
 ) -> (BTreeMap<String, String>, Vec<Skipped>) {
     let mut by_command: BTreeMap<&str, BTreeSet<&[String]>> = BTreeMap::new();
     let (mut commands, mut skipped) = (BTreeMap::new(), Vec::new());
     for call in calls {
         let Some(name) = call.words.first() else { continue };
-        if let Some(why) = outside(&call.words) {
+        if let Some(why) = outside(&call.words, roots) {
             skipped.push(Skipped { what: written(&call.words), why });
         } else {
             by_command.entry(name).or_default().insert(&call.words);
@@ -291,18 +292,30 @@ pub(super) fn runs_anything(name: &str, known: &Rules) -> bool {
     reach_of(name).is_some_and(|reach| reach == Reach::Interpreter || known.get(name).is_none())
 }
 
-/// Why no rule is suggested for a call that names a path outside.
-pub(super) fn outside(words: &[String]) -> Option<String> {
-    let word = words.iter().skip(1).find(|word| leads_elsewhere(word))?;
-    Some(format!("`{word}` is outside the project"))
+/// Why no rule is suggested for a call that names a path outside of the allowed directories.
+pub(super) fn outside(words: &[String], roots: &[PathBuf]) -> Option<String> {
+    let word = words.iter().skip(1).find(|word| leads_elsewhere(word, roots))?;
+    Some(format!(
+        "`{word}` is outside the project; call it with a path inside, or let calls use that directory, too (`--cwd-root`; in a file, add it to \
+         `cwd_root`)"
+    ))
 }
 
-/// Whether a word, or its part after `=`, is a path that leads out of the directory of the call.
-fn leads_elsewhere(word: &str) -> bool {
+/// Whether a word, or its part after `=`, is a path that leads out of the allowed directories. One that begins with `/` is a path if its
+/// first part is there: `/^def /` is a pattern.
+fn leads_elsewhere(word: &str, roots: &[PathBuf]) -> bool {
     let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |(_, value)| value);
-    Path::new(value)
-        .components()
-        .any(|part| matches!(part, Component::ParentDir | Component::RootDir | Component::Prefix(_)))
+    let path = Path::new(value);
+    let mut parts = path.components();
+    if parts.clone().any(|part| part == Component::ParentDir) {
+        return true;
+    }
+    let is_there = || {
+        let first: PathBuf = path.components().take(2).collect();
+        first.symlink_metadata().is_ok()
+    };
+    let is_absolute = matches!(parts.next(), Some(Component::RootDir | Component::Prefix(_)));
+    is_absolute && is_there() && !roots.iter().any(|root| path.starts_with(root))
 }
 
 #[cfg(test)]
@@ -332,7 +345,7 @@ mod tests {
             "tool -v --level=3 src/a.rs",
             "tool src/b.rs",
         ]);
-        let (commands, skipped) = suggest(&calls, &known(), &Rules::default(), &|_| None);
+        let (commands, skipped) = suggest(&calls, &known(), &Rules::default(), &[], &|_| None);
         assert!(skipped.is_empty());
         let text = format!("version: 1\ncommands:\n{}", commands.values().cloned().collect::<String>());
         let rules = Rules::load(&[PolicyText { file: "s".into(), text }], &[], &[]).unwrap();
@@ -368,7 +381,7 @@ mod tests {
             "git branch -a topic",
             "git add -A src",
         ];
-        let (commands, skipped) = suggest(&recorded_calls(&lines[..3]), &known(), &known(), &|_| None);
+        let (commands, skipped) = suggest(&recorded_calls(&lines[..3]), &known(), &known(), &[], &|_| None);
         assert!(skipped.is_empty(), "{}", skipped[0].why);
         let load = |commands: BTreeMap<String, String>| {
             let text = format!("profiles: [git-readonly]\ncommands:\n{}", commands.into_values().collect::<String>());
@@ -394,7 +407,7 @@ mod tests {
             assert_eq!(came(&rules, line), "refuse", "{line}");
         }
         // Words in another order, and a subcommand of which the profile knows nothing.
-        let (commands, _) = suggest(&recorded_calls(&lines[3..]), &known(), &known(), &|_| None);
+        let (commands, _) = suggest(&recorded_calls(&lines[3..]), &known(), &known(), &[], &|_| None);
         let rules = load(commands);
         for (line, expected) in [
             ("git branch -a topic", "allow"),
@@ -419,9 +432,17 @@ mod tests {
             "tool --file=/etc/x",
             "env FOO=1 id",
         ]);
-        let (commands, skipped) = suggest(&calls, &known(), &Rules::default(), &|_| None);
+        let (commands, skipped) = suggest(&calls, &known(), &Rules::default(), &[], &|_| None);
         assert_eq!(commands.keys().collect::<Vec<_>>(), Vec::<&String>::new());
         let what: Vec<&str> = skipped.iter().map(|skipped| skipped.what.as_str()).collect();
         assert_eq!(what, ["cat ../x", "cat /etc/passwd", "env", "python3", "sh", "tool '--file=/etc/x'"]);
+        let roots = [PathBuf::from("/etc/project")];
+        let leads = |word: &str| leads_elsewhere(word, &roots);
+        for word in ["/etc/project/a", "--file=/etc/project", "/^def /{print $2}", "s/a/b/", "https://x.example/y"] {
+            assert!(!leads(word), "{word}");
+        }
+        for word in ["/etc/project/../x", "/etc/projects", "/", "/etc", "--file=/etc/x"] {
+            assert!(leads(word), "{word}");
+        }
     }
 }

@@ -162,6 +162,9 @@ fn whatever_is_advised_loads_and_allows_the_command() {
         fs::write(&file, before.policy.unwrap_or_default()).unwrap();
         let settings = Settings {
             locked: None,
+            roots: Vec::new(),
+            read_only: vec![place.path().to_owned()],
+            has_loopback: before.policy.is_some(),
             configuration: None,
             files: before.policy.iter().map(|_| file.clone()).collect(),
             profiles: texts(before.profiles),
