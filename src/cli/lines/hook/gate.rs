@@ -9,6 +9,11 @@ use std::path::{Component, Path};
 
 use super::verdict::Shell;
 use crate::config::Config;
+#[cfg(target_os = "linux")]
+use crate::files::Held;
+use crate::files::is_executable;
+#[cfg(target_os = "linux")]
+use crate::integrity::{Needed, needed_by};
 use crate::lines::{Command, Line, Part, Piece, Pipeline, Redirection, Simple, Stage, Stream, Word};
 use crate::policy::Rule;
 use crate::policy::changes_reading;
@@ -25,16 +30,21 @@ pub(super) enum Doubt {
     Undescribed(String),
 }
 
-/// The names that are builtins or reserved words of bash, zsh or dash, whatever programs have these names too.
+/// The names that are builtins or reserved words of bash, zsh or dash, or aliases that zsh has from the start, whatever programs
+/// have these names too.
 const BUILTINS: &str = ". : [ [[ ]] ! alias autoload bg bind bindkey break builtin bye caller case cap cd chdir clone command \
     comparguments compadd compcall compctl compdescribe compfiles compgen compgroups complete compopt compquote compset comptags comptry \
     compvalues continue coproc declare dirs disable disown do done echo echotc echoti elif else emulate enable end esac eval \
     exec exit export false fc fg fi float for foreach function functions getcap getln getopts hash help history if in integer \
     jobs kill let limit local log logout mapfile noglob nocorrect popd print printf private pushd pushln pwd r read readarray \
-    readonly rehash repeat return sched select set setcap setopt shift shopt source stat suspend test then time times trap true \
-    ttyctl type typeset ulimit umask unalias unfunction unhash unlimit unset unsetopt until vared wait whence where which while \
+    readonly rehash repeat return run-help sched select set setcap setopt shift shopt source stat suspend test then time times trap true \
+    ttyctl type typeset ulimit umask unalias unfunction unhash unlimit unset unsetopt until vared wait whence where which which-command while \
     zcompile zformat zftp zle zmodload zparseopts zprof zpty zregexparse zselect zsocket zstat zstyle ztcp zsystem syswrite \
     sysread sysopen sysseek syserror strftime { } - builtin";
+
+/// The variables by which bash runs a file first, splits off words of the form `NAME=value`, traces commands with code in `PS4`, or
+/// passes over programs.
+const OF_BASH: [&str; 3] = ["BASH_ENV", "SHELLOPTS", "EXECIGNORE"];
 
 /// The facts that decide whether a line goes through.
 pub(super) struct Gate<'a> {
@@ -91,6 +101,7 @@ impl Gate<'_> {
             check_words(simple)?;
             self.check_directory(simple)?;
             check_streams(&simple.redirections, place + 1 == commands.len())?;
+            self.check_environment(&name_of(simple))?;
             self.check_rule(simple)?;
             // The commands of a pipeline run at the same time.
             let changes = |(other, simple): (usize, &&Simple)| other != place && self.changes_files(simple);
@@ -157,6 +168,23 @@ impl Gate<'_> {
             || simple.redirections.iter().any(opens_file)
     }
 
+    /// Refuses a command that bash runs in another way with the agent's environment: it takes functions from there, also for the
+    /// names of builtins, and what its variables of settings say.
+    fn check_environment(&self, name: &str) -> Result<(), Doubt> {
+        let changes_command = |variable: &&OsString| {
+            let function = variable.to_str().and_then(|variable| variable.strip_prefix("BASH_FUNC_"));
+            OF_BASH.iter().any(|known| *variable == known)
+                || function.is_some_and(|function| function.trim_end_matches(['%', '(', ')']) == name)
+        };
+        match self.config.surroundings.variables.keys().find(changes_command) {
+            Some(variable) => Err(Doubt::Undescribed(format!(
+                "`{}` in the agent's environment changes how its shell runs `{name}`",
+                variable.to_string_lossy()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Decisions that rest on more than the words.
     fn check_rule(&self, simple: &Simple) -> Result<(), Doubt> {
         let name = name_of(simple);
@@ -172,15 +200,6 @@ impl Gate<'_> {
                 "the rule for `{name}` relies on words, variables, a program, a sandbox or limits of its own, which the agent's \
                  shell would not add; the hook holds it with `--rewrite`"
             ));
-        }
-        // bash takes functions from its environment, and runs a file that it names.
-        let brings_code = |variable: &OsString| {
-            let function = variable.to_str().and_then(|variable| variable.strip_prefix("BASH_FUNC_"));
-            variable == "BASH_ENV"
-                || function.is_some_and(|function| function.trim_end_matches(['%', '(', ')']) == name)
-        };
-        if self.config.surroundings.variables.keys().any(brings_code) {
-            return undescribed(format!("the agent's environment brings code for `{name}` into its shell"));
         }
         if rule.is_some() && self.config.surroundings.variables.keys().any(|name| changes_reading(name)) {
             return undescribed(format!("a variable such as POSIXLY_CORRECT changes how `{name}` reads its words"));
@@ -297,15 +316,31 @@ fn is_first_in_path(name: &str, program: &Path, (config, here): (&Config, &Path)
             return false;
         }
         let candidate = directory.join(name);
-        if crate::files::is_executable(&candidate) {
+        if is_executable(&candidate) {
             let same = |one: &Path, other: &Path| {
                 one == other
                     || matches!((crate::files::canonicalize(one), crate::files::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
             };
-            return same(&candidate, program);
+            return same(&candidate, program) && has_interpreter(&candidate);
         }
     }
     false
+}
+
+/// Whether the loader and the interpreter of a program are there. Where one is missing, dash and zsh go on to the next program of the
+/// name.
+#[cfg(target_os = "linux")]
+fn has_interpreter(program: &Path) -> bool {
+    let needed = Held::open(program).and_then(|held| needed_by(&held)).unwrap_or_default();
+    needed.iter().all(|needed| match needed {
+        Needed::Interpreter(file, _) | Needed::Loader(file) => is_executable(file),
+        Needed::Shell => true,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_interpreter(_: &Path) -> bool {
+    true
 }
 
 #[cfg(test)]

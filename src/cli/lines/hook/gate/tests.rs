@@ -490,18 +490,42 @@ fn a_directory_that_the_shell_knows_by_another_path_is_not_left_upwards() {
 }
 
 #[test]
-fn code_in_the_agents_environment_does_not_go_through() {
-    for (variable, goes) in [
-        ("BASH_FUNC_aa%%", false),
-        ("BASH_FUNC_aa()", false),
-        ("BASH_ENV", false),
-        ("BASH_FUNC_bb%%", true),
-        ("BASH_VERSION", true),
+fn an_environment_that_changes_commands_does_not_go_through() {
+    for (variable, of_program, of_builtin) in [
+        ("BASH_FUNC_aa%%", false, true),
+        ("BASH_FUNC_aa()", false, true),
+        ("BASH_FUNC_cd%%", true, false),
+        ("BASH_ENV", false, false),
+        ("SHELLOPTS", false, false),
+        ("EXECIGNORE", false, false),
+        ("BASH_FUNC_bb%%", true, true),
+        ("BASH_VERSION", true, true),
     ] {
         let mut project = Project::new(POLICY);
         project.config.surroundings.variables.insert(variable.into(), "() { id; }".into());
-        assert_eq!(project.allowed("aa", Shell::Bash).is_some(), goes, "{variable}");
+        assert_eq!(project.allowed("aa", Shell::Bash).is_some(), of_program, "{variable}");
+        assert_eq!(project.allowed("cd ./d", Shell::Bash).is_some(), of_builtin, "{variable}");
     }
+}
+
+#[test]
+fn names_that_zsh_gives_another_command_do_not_go_through() {
+    let mut project = Project::new("commands: {run-help: any, which-command: any, ran: any}\n");
+    for name in ["run-help", "which-command", "ran"] {
+        fs::copy(project.path.join("aa"), project.path.join(name)).unwrap();
+    }
+    for (line, goes) in [("run-help x", false), ("which-command x", false), ("ran x", true)] {
+        assert_eq!(project.allowed(line, Shell::Zsh).is_some(), goes, "{line}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_without_its_interpreter_does_not_go_through() {
+    let mut project = Project::new(POLICY);
+    assert!(project.allowed("aa", Shell::Zsh).is_some());
+    fs::write(project.path.join("aa"), "#!/nonexistent/interpreter\n").unwrap();
+    assert!(project.allowed("aa", Shell::Zsh).is_none(), "zsh starts the next `aa` in PATH");
 }
 
 #[test]
