@@ -24,6 +24,12 @@ pub(super) enum Tool {
     Other,
 }
 
+/// The names that any of the agents has for a tool that starts or feeds a shell. Claude Code calls `REPL` also `Eval`.
+const SHELLS: &str = "\
+    async_bash Bash create_and_run_task createAndRunTask Eval exec_command local_shell mcp__workspace__bash Monitor pty pty_spawn \
+    pty_write REPL run_in_terminal run_shell_command run_task runInTerminal runTask runTerminalCommand send_to_shell send_to_terminal \
+    sendToTerminal shell shell_command ShellTool unified_exec write_bash write_stdin write_to_shell";
+
 /// The tools of VS Code that type a command into a terminal.
 const TERMINAL_TOOLS: [&str; 2] = ["run_in_terminal", "runInTerminal"];
 
@@ -82,42 +88,28 @@ impl Agent {
         TERMINAL_TOOLS.contains(&tool)
     }
 
-    /// Returns the use that a tool of this name makes of a shell. A name in other letters, and any name of a PowerShell, is a
-    /// shell.
-    pub(super) fn tool(self, name: &str) -> Tool {
-        let (commands, shells): (&[&str], &[&str]) = match self {
+    /// The names of its tools that run the line in their argument `command`.
+    fn commands(self) -> &'static [&'static str] {
+        match self {
             // VS Code reads the hooks of both.
-            Self::ClaudeCode | Self::Vscode => (
-                &["Bash", "run_in_terminal", "runInTerminal"],
-                &[
-                    "Monitor",
-                    "REPL",
-                    "send_to_terminal",
-                    "sendToTerminal",
-                    "runTerminalCommand",
-                    "create_and_run_task",
-                    "createAndRunTask",
-                    "run_task",
-                    "runTask",
-                    "write_bash",
-                    "shell",
-                ],
-            ),
-            Self::Codex => {
-                (&["Bash"], &["write_stdin", "exec_command", "shell", "shell_command", "local_shell", "unified_exec"])
-            }
-            Self::Copilot => (&["bash"], &["write_bash", "async_bash", "shell"]),
-            Self::Gemini => (&["run_shell_command"], &["write_to_shell", "send_to_shell", "ShellTool"]),
+            Self::ClaudeCode | Self::Vscode => &["Bash", "run_in_terminal", "runInTerminal"],
+            Self::Codex => &["Bash"],
+            Self::Copilot | Self::Opencode => &["bash"],
+            Self::Gemini => &["run_shell_command"],
             // Its event is for shells alone and names no tool.
-            Self::Cursor => (&[], &[]),
-            Self::Opencode => (&["bash"], &["shell", "pty", "pty_spawn", "pty_write"]),
-        };
-        let folded = name.to_ascii_lowercase();
+            Self::Cursor => &[],
+        }
+    }
+
+    /// Returns the use that a tool of this name makes of a shell. A name in other letters, a name that another agent has for a shell, and
+    /// any name of a PowerShell, is a shell.
+    pub(super) fn tool(self, name: &str) -> Tool {
+        let folded = name.trim().to_ascii_lowercase();
         let is_powershell = (folded.contains("powershell") || folded.contains("pwsh"))
             && !["read", "stop", "list"].iter().any(|harmless| folded.starts_with(harmless));
-        if commands.contains(&name) {
+        if self.commands().contains(&name) {
             Tool::Command
-        } else if is_powershell || commands.iter().chain(shells).any(|known| known.eq_ignore_ascii_case(name.trim())) {
+        } else if is_powershell || SHELLS.split_ascii_whitespace().any(|known| known.eq_ignore_ascii_case(&folded)) {
             Tool::Shell
         } else {
             Tool::Other

@@ -135,7 +135,7 @@ fn other_tools_get_no_opinion_and_tools_that_feed_a_shell_are_not_readable() {
         (
             Agent::ClaudeCode,
             "tool_name",
-            &["PowerShell", "Monitor", "bash"][..],
+            &["PowerShell", "Monitor", "bash", "Eval", "mcp__workspace__bash"][..],
             &["Read", "BashOutput", "mcp__x__run"][..],
         ),
         (Agent::Vscode, "tool_name", &["send_to_terminal", "runTask"], &["editFiles"]),
@@ -143,7 +143,7 @@ fn other_tools_get_no_opinion_and_tools_that_feed_a_shell_are_not_readable() {
         (
             Agent::Copilot,
             "toolName",
-            &["write_bash", "powershell", "write_powershell"],
+            &["write_bash", "powershell", "write_powershell", "local_shell"],
             &["view", "read_bash", "stop_bash", "read_powershell"],
         ),
         (Agent::Gemini, "tool_name", &["write_to_shell"], &["read_file"]),

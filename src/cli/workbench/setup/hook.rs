@@ -130,7 +130,7 @@ fn snippet(client: Client, command: &str, program: &str, words: &[String]) -> St
         Client::Opencode => return plugin(program, words),
         Client::ClaudeCode | Client::Vscode | Client::ClaudeDesktop | Client::Zed => {
             // Its other tools that run lines say `Bash` in an event of their own, and take no other line in place of theirs.
-            json!({"hooks": {"PreToolUse": matched("Bash|Monitor|REPL|PowerShell", plain)}})
+            json!({"hooks": {"PreToolUse": matched("Bash|mcp__workspace__bash|Monitor|REPL|Eval|PowerShell", plain)}})
         }
     };
     json_for_people(&format!("{value:#}"))
