@@ -394,6 +394,21 @@ fn without_rewriting_nothing_is_allowed_where_the_event_does_not_tell_the_shell_
 }
 
 #[test]
+fn a_gate_allows_nothing_in_a_shell_that_copilot_may_have_started_elsewhere() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    let mut event = event("copilot", "cat a", &here);
+    let decision = |flags: &str, event: &Value| read("copilot", &hook(&here, &format!("copilot {flags}"), event).1).0;
+    assert_eq!(decision("--allow cat", &event), "allow");
+    event["toolArgs"]["shellId"] = Value::Null;
+    assert_eq!(decision("--allow cat", &event), "allow");
+    event["toolArgs"]["shellId"] = "build".into();
+    assert_eq!(decision("--allow cat", &event), "deny");
+    // What replaces the line decides in the directory in which it starts.
+    assert_eq!(decision("--rewrite --allow cat", &event), "allow");
+}
+
+#[test]
 fn codex_asks_again_about_what_replaced_its_line_and_only_that_is_known() {
     let here = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(here.path()).unwrap();

@@ -1,5 +1,8 @@
 //! The agents whose shells can ask a hook, and which of their tools are shells.
 
+#[cfg(unix)]
+use serde_json::{Map, Value};
+
 use super::verdict::Shell;
 
 /// An agent.
@@ -23,6 +26,10 @@ pub(super) enum Tool {
     Shell,
     Other,
 }
+
+/// The arguments of Copilot by which a call names its shell.
+#[cfg(unix)]
+const SHELL_NAMES: [&str; 2] = ["shellId", "sessionId"];
 
 /// The names that any of the agents has for a tool that starts or feeds a shell. Claude Code calls `REPL` also `Eval`.
 const SHELLS: &str = "\
@@ -81,6 +88,13 @@ impl Agent {
             Self::Gemini => &["dir_path", "directory"],
             Self::ClaudeCode | Self::Vscode | Self::Copilot | Self::Cursor => &[],
         }
+    }
+
+    /// Whether these arguments of the tool name a shell that may run already. That of Copilot stays in the directory in which it was
+    /// started, and its events name the one of the session.
+    #[cfg(unix)]
+    pub(super) fn reuses_shell(self, fields: &Map<String, Value>) -> bool {
+        self == Self::Copilot && SHELL_NAMES.iter().any(|name| fields.get(*name).is_some_and(|value| !value.is_null()))
     }
 
     /// Whether the tool types its commands into a terminal, which takes control characters for keys, and may stay in a directory.

@@ -76,6 +76,10 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
         if let Some(reason) = decided.denied_as_it_is_now() {
             return Ok(Verdict::Deny { reason });
         }
+        if agent.reuses_shell(&event.fields) {
+            let why = "the call may use a shell that was started in another directory".to_owned();
+            return Ok(options.unknown.unreadable(why));
+        }
         let leaves = Leaves {
             // Nobody knows where the next line begins, whose event names the directory of the workspace.
             stays: is_typed,
