@@ -25,6 +25,10 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
         imported.note(place(only.line), ONLY_MANAGED, "what other files allow is not taken");
         imported.managed.push(file.into());
     }
+    if let Some(hooks) = root.get("hooks").and_then(|hooks| hooks.get("PreToolUse")) {
+        let why = "these programs may refuse command lines, and no policy asks them";
+        imported.leave_out(place(hooks.line), "hooks.PreToolUse", why);
+    }
     let Some(permissions) = root.get("permissions") else { return Ok(()) };
     for (key, node) in permissions.entries() {
         let Some(effect) = effect_named(key) else {
@@ -54,6 +58,7 @@ fn read_rule(base: Entry, rule: &str, imported: &mut Imported) {
         },
         // Any tool.
         "*" => add(base, "*", true, imported),
+        _ if may_be_bash(tool) => add_unclear(base, "", "its `*` may stand for the tool `Bash`", imported),
         _ => {
             if base.effect != Effect::Allow && FILE_TOOLS.contains(&tool) {
                 imported.files.get_or_insert_with(|| base.clone());
@@ -61,6 +66,13 @@ fn read_rule(base: Entry, rule: &str, imported: &mut Imported) {
             imported.leave_out(base.place, rule, "it is about another tool than `Bash`");
         }
     }
+}
+
+/// Whether a name of tools, in which `*` stands for any text, may mean `Bash`.
+fn may_be_bash(tool: &str) -> bool {
+    let beginning = tool.split_once('*').map(|(beginning, _)| beginning);
+    let end = tool.rsplit_once('*').map_or("", |(_, end)| end);
+    beginning.is_some_and(|beginning| "Bash".starts_with(beginning) && "Bash".ends_with(end))
 }
 
 /// The name of the tool's parameter, if a rule is about its value: `run_in_background:true`.

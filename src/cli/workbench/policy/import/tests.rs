@@ -167,6 +167,36 @@ fn a_rule_of_claude_code_about_a_parameter_is_listed_and_narrows_if_it_may_be_ab
 }
 
 #[test]
+fn a_name_of_tools_with_a_star_narrows_what_it_may_mean() {
+    for (rule, narrows) in [
+        ("B*", true),
+        ("*sh", true),
+        ("Ba*sh", true),
+        ("**", true),
+        ("B*(tool x)", true),
+        ("mcp__*", false),
+        ("Bash_*", false),
+        ("*Shell", false),
+    ] {
+        let expected = if narrows { Expected::Refuse } else { Expected::Allow };
+        claude(&["Bash(tool *)"], &[], &[rule]).check(expected, &["tool", "tool x"]);
+        let asks = claude(&["Bash(tool *)"], &[rule], &[]);
+        assert_eq!(asks.decide(&["tool".to_owned()]) == Expected::Allow, !narrows, "{rule}\n{}", asks.text);
+        // One that allows grants nothing.
+        claude(&[rule], &[], &[]).check(Expected::Refuse, &["tool"]);
+    }
+}
+
+#[test]
+fn programs_that_claude_code_asks_are_listed() {
+    let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]});
+    let settings = json!({"hooks": hooks, "permissions": {"allow": ["Bash(tool *)"]}});
+    let policy = imported(Format::Claude, &[&settings.to_string()]);
+    assert_eq!(policy.missing, ["1: hooks.PreToolUse"]);
+    policy.check(Expected::Allow, &["tool x"]);
+}
+
+#[test]
 fn where_only_managed_rules_count_other_files_of_claude_code_allow_nothing() {
     let file = |more: serde_json::Value| {
         let mut settings = json!({"permissions": {"allow": ["Bash(x *)"], "deny": ["Bash(x y *)"]}});
