@@ -26,8 +26,13 @@ const WITHOUT_EFFECT: [&str; 11] = [
     "deny_message",
 ];
 
-/// The names of the tool that runs command lines.
-const SHELL_TOOLS: [&str; 2] = ["run_shell_command", "ShellTool"];
+/// The modes that a rule may name.
+const MODES: [&str; 4] = ["default", "autoEdit", "yolo", "plan"];
+
+/// The tool that runs command lines.
+const SHELL_TOOL: &str = "run_shell_command";
+/// Its names, of which only the first is known to count in a policy.
+const SHELL_TOOLS: [&str; 2] = [SHELL_TOOL, "ShellTool"];
 
 pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<(), Wrong> {
     let before = imported.entries.len();
@@ -59,12 +64,34 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
 
 /// Returns why Gemini CLI rejects the whole file of a rule, if it does.
 fn wrong_in(rule: &Table) -> Option<&'static str> {
+    if !rule.is_list {
+        return Some("`[rule]` in place of `[[rule]]`");
+    }
+    if rule.entries.iter().any(|(key, _, value)| !is_of_schema(key, value)) {
+        return Some("a key whose value is of another type");
+    }
     match (rule.get("priority"), rule.get("toolName")) {
         (Some(Value::Integer(0..=999)), Some(_)) => None,
         (Some(Value::Integer(0..=999)), None) => Some("a rule without `toolName`"),
         (Some(_), _) => Some("a `priority` that is no whole number from 0 to 999"),
         (None, _) => Some("a rule without `priority`"),
     }
+}
+
+/// Whether the schema of Gemini CLI takes this value for a key of a rule.
+fn is_of_schema(key: &str, value: &Value) -> bool {
+    match key {
+        "argsPattern" | "commandRegex" | "denyMessage" | "deny_message" | "mcpName" | "subagent" => {
+            matches!(value, Value::Text(_))
+        }
+        "allowRedirection" | "allow_redirection" | "interactive" => matches!(value, Value::Boolean(_)),
+        "modes" => matches!(value, Value::List(modes) if modes.iter().all(is_mode)),
+        _ => true,
+    }
+}
+
+fn is_mode(value: &Value) -> bool {
+    matches!(value, Value::Text(mode) if MODES.contains(&mode.as_str()))
 }
 
 /// Whether these are names of the tool for command lines, or patterns that may mean it.
@@ -121,7 +148,7 @@ fn rule(place: Place, table: &Table, below: Option<&str>, imported: &mut Importe
     let entry = Entry { reason, priority: priority.unwrap_or(i64::MAX), ..entry };
     let names = table.get("toolName").map_or(Some(vec!["*".to_owned()]), texts);
     let Some(names) = names else { return Err((line, "expected a name or a list of names as `toolName`".to_owned())) };
-    let is_shell = |name: &String| SHELL_TOOLS.contains(&name.as_str());
+    let is_shell = |name: &String| name == SHELL_TOOL;
     if !may_be_shell(&names) || table.get("mcpName").is_some() {
         imported.leave_out(entry.place, &entry.what, "it is about another tool than `run_shell_command`");
         return Ok(());

@@ -396,6 +396,40 @@ priority = 0
 }
 
 #[test]
+fn what_gemini_cli_takes_for_no_rule_of_its_shell_allows_nothing() {
+    for (rule, came) in [
+        ("[[rule]]\ntoolName = \"run_shell_command\"", Expected::Allow),
+        ("[[rule]]\ntoolName = [\"run_shell_command\", \"glob\"]", Expected::Allow),
+        ("[[rule]]\ntoolName = \"ShellTool\"", Expected::Refuse),
+        ("[rule]\ntoolName = \"run_shell_command\"", Expected::Refuse),
+    ] {
+        let text = format!("{rule}\ncommandPrefix = \"tool\"\ndecision = \"allow\"\npriority = 1\n");
+        imported(Format::Gemini, &[&text]).check(came, &["tool x"]);
+    }
+    // One value that its schema does not take is enough for the whole file.
+    for (key, came) in [
+        ("denyMessage = \"x\"", Expected::Allow),
+        ("denyMessage = 3", Expected::Refuse),
+        ("allowRedirection = true", Expected::Allow),
+        ("allowRedirection = \"yes\"", Expected::Refuse),
+        ("interactive = 1", Expected::Refuse),
+        ("modes = [\"plan\", \"yolo\"]", Expected::Allow),
+        ("modes = \"plan\"", Expected::Refuse),
+        ("modes = [\"nowhere\"]", Expected::Refuse),
+        ("mcpName = []", Expected::Refuse),
+        ("commandRegex = 1", Expected::Refuse),
+        ("description = 1", Expected::Allow),
+    ] {
+        let rule = |prefix: &str, more: &str| {
+            format!(
+                "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"{prefix}\"\ndecision = \"allow\"\npriority = 1\n{more}\n"
+            )
+        };
+        imported(Format::Gemini, &[&(rule("tool", "") + &rule("other", key))]).check(came, &["tool x"]);
+    }
+}
+
+#[test]
 fn opencodes_own_examples_hold_and_overlaps_that_depend_on_order_are_left_out() {
     let policy = imported(
         Format::Opencode,

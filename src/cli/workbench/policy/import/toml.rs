@@ -11,6 +11,8 @@ pub(super) struct Table {
     /// Counted from 1.
     pub line: usize,
     pub header: String,
+    /// Whether it is one of a list: `[[rule]]`, and not `[rule]`.
+    pub is_list: bool,
     /// Each with its line, no key twice.
     pub entries: Vec<(String, usize, Value)>,
 }
@@ -41,7 +43,7 @@ const DEEPEST: usize = 16;
 pub(super) fn parse(text: &str) -> Result<Vec<Table>, Wrong> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader { rest: text, line: 1 };
-    let mut tables = vec![Table { line: 1, header: String::new(), entries: Vec::new() }];
+    let mut tables = vec![Table { line: 1, header: String::new(), is_list: false, entries: Vec::new() }];
     loop {
         reader.blank_lines();
         let line = reader.line;
@@ -61,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Table>, Wrong> {
                 if !is_list && tables.iter().skip(own.unwrap_or(0).max(1)).any(|table| table.header == header) {
                     return Err((line, format!("the table `{header}` is there twice")));
                 }
-                tables.push(Table { line, header, entries: Vec::new() });
+                tables.push(Table { line, header, is_list, entries: Vec::new() });
             }
             Some(_) => {
                 let key = reader.key()?;
@@ -277,6 +279,7 @@ mod tests {
         let table = |line, header: &str, entries: Vec<(&str, usize, Value)>| Table {
             line,
             header: header.to_owned(),
+            is_list: header == "rule",
             entries: entries.into_iter().map(|(key, line, value)| (key.to_owned(), line, value)).collect(),
         };
         let list = Value::List(vec![text("a\\b"), text("qr\"\"")]);
