@@ -2,7 +2,8 @@
 //!
 //! A rule means the command lines that begin with the words of its pattern; a list among them has alternatives for one word. The
 //! strictest of all rules that match decides: forbidden, prompt, allow. `match` and `not_match` are examples, as lists of words or
-//! as lines; Codex rejects a file with one that contradicts its rule. See <https://developers.openai.com/codex/rules>.
+//! as lines; Codex rejects a file with one that contradicts its rule. It also rejects one in which a value has another type or an argument
+//! is not known, so a rule that is more than literals leaves nothing of the others. See <https://developers.openai.com/codex/rules>.
 
 use super::Wrong;
 use super::entry::{Entry, Imported, Pattern, Place, Sample};
@@ -43,18 +44,30 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
 fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Result<(), Wrong> {
     let line = place.line;
     let (mut pattern, mut decision, mut reason) = (None, Value::Text("allow".to_owned()), None);
-    let (mut examples, mut is_known) = (Vec::new(), true);
+    let (mut examples, mut names) = (Vec::new(), Vec::new());
+    // One without a name comes before all that have one.
+    let mut is_known =
+        !arguments.windows(2).any(|pair| matches!(pair, [one, next] if one.name.is_some() && next.name.is_none()));
     for (number, argument) in arguments.into_iter().enumerate() {
-        let name = argument.name.as_deref().or(["pattern", "decision"].get(number).copied());
-        match name {
+        let name = argument.name.or(["pattern", "decision"].get(number).map(|name| (*name).to_owned()));
+        match name.as_deref() {
             Some("pattern") => pattern = Some(argument.value),
             Some("decision") => decision = argument.value,
-            Some("justification") => reason = argument.value.into_text(),
+            Some("justification") => {
+                reason = argument.value.into_text().filter(|reason| !reason.trim().is_empty());
+                is_known &= reason.is_some();
+            }
             Some("match") => examples.push((argument.line, true, argument.value)),
             Some("not_match") => examples.push((argument.line, false, argument.value)),
             Some(_) | None => is_known = false,
         }
+        is_known &= !names.contains(&name);
+        names.push(name);
     }
+    is_known &= examples.iter().all(|(_, _, lines)| match lines {
+        Value::List(lines) => lines.iter().all(|line| words_of(line).is_some()),
+        Value::Text(_) | Value::Other => false,
+    });
     let pattern = pattern.ok_or((line, "`prefix_rule` has no `pattern`".to_owned()))?;
     let what = shown(&pattern);
     let effect = match &decision {
@@ -71,11 +84,13 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
         }),
         Value::List(_) | Value::Other => None,
     };
-    let entry = Entry { reason, ..Entry::new(place.clone(), &what, effect.unwrap_or(Effect::Deny)) };
-    let Some(patterns) = expanded(&pattern, line)?.filter(|_| is_known && effect.is_some()) else {
+    let (Some(patterns), Some(effect), true) = (expanded(&pattern, line)?, effect, is_known) else {
+        // Whatever it decides, Codex may take no rule of the file.
+        let entry = Entry::new(place, &what, Effect::Deny);
         add_unclear(entry, "", "it is more than literals and the arguments that are known", imported);
         return Ok(());
     };
+    let entry = Entry { reason, ..Entry::new(place.clone(), &what, effect) };
     for (line, is_match, example) in &examples {
         if let Some(wrong) = contradicting(&patterns, *is_match, example) {
             let sentence = if *is_match { "which the pattern does not match" } else { "which the pattern matches" };
@@ -95,12 +110,8 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
     for (line, _, value) in examples {
         let place = Place { line, ..place.clone() };
         let Value::List(lines) = value else { continue };
-        for line in lines {
-            match words_of(&line) {
-                Some(words) => imported.samples.push(Sample { place: place.clone(), words }),
-                None => imported.leave_out(place.clone(), &shown(&line), "the example is no command line of literals"),
-            }
-        }
+        let words = lines.iter().filter_map(words_of);
+        imported.samples.extend(words.map(|words| Sample { place: place.clone(), words }));
     }
     Ok(())
 }

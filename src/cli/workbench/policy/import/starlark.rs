@@ -166,6 +166,12 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
     while let Some(first) = rest.chars().next() {
         let at = line;
         let (token, length) = match first {
+            // A statement at the top of the file begins in the first column.
+            ' ' | '\t' if depth == 0 && matches!(tokens.last(), None | Some((_, Token::End))) => {
+                let after = rest.trim_start_matches([' ', '\t']);
+                let is_blank = after.is_empty() || after.starts_with(['\r', '\n', '#']);
+                ((!is_blank).then_some(Token::Symbol(first)), rest.len() - after.len())
+            }
             ' ' | '\t' | '\r' => (None, 1),
             '\n' => ((depth == 0).then_some(Token::End), 1),
             '\\' if rest.starts_with("\\\n") => (None, 2),
@@ -262,9 +268,17 @@ mod tests {
             parse(file).unwrap(),
             [Statement::Call { line: 4, name: "f".to_owned(), arguments }, Statement::Other { line: 8 },]
         );
-        for other in
-            ["f() if x else g()", "f().g()", "f(, 1)", "f(a, , b)", "[f() for x in y]", "def f():\n  g()", "f(*x)[0]"]
-        {
+        for other in [
+            " f()",
+            "\tf()",
+            "f() if x else g()",
+            "f().g()",
+            "f(, 1)",
+            "f(a, , b)",
+            "[f() for x in y]",
+            "def f():\n  g()",
+            "f(*x)[0]",
+        ] {
             assert_eq!(parse(other).unwrap(), [Statement::Other { line: 1 }], "{other}");
         }
         let more = |value: &str| match parse(&format!("f({value})")).unwrap().remove(0) {
