@@ -26,6 +26,10 @@ const WITHOUT_EFFECT: [&str; 11] = [
     "deny_message",
 ];
 
+/// The kinds of checks.
+const CHECKERS: [&str; 2] = ["external", "in-process"];
+const OTHER_TYPE: &str = "a key whose value is of another type";
+
 /// The modes that a rule may name.
 const MODES: [&str; 4] = ["default", "autoEdit", "yolo", "plan"];
 
@@ -47,7 +51,12 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
                 rejected = rejected.or_else(|| wrong_in(table).map(|wrong| (table.line, wrong)));
                 rule(place, table, below.filter(|header| header.starts_with("rule.")), imported)?;
             }
-            "safety_checker" => checker(place, table, imported)?,
+            "safety_checker" => {
+                let below =
+                    tables.iter().skip(number + 1).take_while(|table| table.header.starts_with("safety_checker."));
+                rejected = rejected.or_else(|| wrong_in_checker(table, below).map(|wrong| (table.line, wrong)));
+                checker(place, table, imported)?;
+            }
             "" if table.entries.is_empty() => {}
             header if header.starts_with("rule.") || header.starts_with("safety_checker.") => {}
             header => imported.leave_out(place, header, "only `[[rule]]` is understood"),
@@ -68,7 +77,7 @@ fn wrong_in(rule: &Table) -> Option<&'static str> {
         return Some("`[rule]` in place of `[[rule]]`");
     }
     if rule.entries.iter().any(|(key, _, value)| !is_of_schema(key, value)) {
-        return Some("a key whose value is of another type");
+        return Some(OTHER_TYPE);
     }
     match (rule.get("priority"), rule.get("toolName")) {
         (Some(Value::Integer(0..=999)), Some(_)) => None,
@@ -76,6 +85,20 @@ fn wrong_in(rule: &Table) -> Option<&'static str> {
         (Some(_), _) => Some("a `priority` that is no whole number from 0 to 999"),
         (None, _) => Some("a rule without `priority`"),
     }
+}
+
+/// Returns why Gemini CLI rejects the whole file of a check, if it does. `below` are the tables that belong to it.
+fn wrong_in_checker<'t>(table: &'t Table, mut below: impl Iterator<Item = &'t Table>) -> Option<&'static str> {
+    let is_program = |table: &Table, [kind, name]: [&str; 2]| {
+        matches!(table.get(kind), Some(Value::Text(kind)) if CHECKERS.contains(&kind.as_str()))
+            && matches!(table.get(name), Some(Value::Text(_)))
+    };
+    let has_program = is_program(table, ["checker.type", "checker.name"])
+        || below.any(|table| table.header == "safety_checker.checker" && is_program(table, ["type", "name"]));
+    if !table.is_list || table.get("toolName").is_none() || !has_program {
+        return Some("a `safety_checker` that is no list, or without `toolName` or a `checker`");
+    }
+    (!table.entries.iter().all(|(key, _, value)| is_of_schema(key, value))).then_some(OTHER_TYPE)
 }
 
 /// Whether the schema of Gemini CLI takes this value for a key of a rule.

@@ -379,9 +379,16 @@ priority = 0
         ),
         ("priority = 1\n[[safety_checker]]\ntoolName = \"run_shell_command\"\ncommandRegex = \"x.*a\"", false),
         (
-            "priority = 1\n[[safety_checker]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"y\"\n[safety_checker.checker]\ntype = \"external\"\n[[safety_checker]]\ntoolName = \"write_file\"\n[safety_checker.checker]\ntype = \"external\"",
+            "priority = 1\n[[safety_checker]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"y\"\n[safety_checker.checker]\ntype = \"external\"\nname = \"z\"\n[[safety_checker]]\ntoolName = \"write_file\"\nchecker.type = \"external\"\nchecker.name = \"z\"",
             true,
         ),
+        // Gemini CLI takes no rule of a file with such a check.
+        ("priority = 1\n[[safety_checker]]\ntoolName = \"write_file\"", false),
+        (
+            "priority = 1\n[[safety_checker]]\ntoolName = \"write_file\"\n[safety_checker.checker]\ntype = \"z\"\nname = \"z\"",
+            false,
+        ),
+        ("priority = 1\n[[safety_checker]]\n[safety_checker.checker]\ntype = \"external\"\nname = \"z\"", false),
         (
             "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\nargsPattern = \"y\"\ndecision = \"deny\"\npriority = 2",
             false,
@@ -997,7 +1004,8 @@ proptest! {
                 _ => ("run_shell_command", format!("commandPrefix = '{prefix}'")),
             };
             if *kind == CHECKER {
-                return format!("[[safety_checker]]\ntoolName = \"{tool}\"\n{condition}\n");
+                let program = "checker.type = \"external\"\nchecker.name = \"z\"";
+                return format!("[[safety_checker]]\ntoolName = \"{tool}\"\n{condition}\n{program}\n");
             }
             format!("[[rule]]\ntoolName = \"{tool}\"\n{condition}\ndecision = \"{}\"\npriority = {priority}\n", name(*effect))
         }).collect();
