@@ -51,7 +51,39 @@ MORE = {
 }
 
 
-def run(agent, name, settings, lines):
+# The settings of a project for which the plugin asks: those above, as a file.
+PROJECT = """allow: [echo, cat, printenv, tail]
+env: [MARK=by-allowexec]
+lines: on
+sandbox: workspace
+sandbox_best_effort: true
+audit: AUDIT
+"""
+
+
+def configured(agent, place, variables, settings):
+    """Writes what `setup` says into the file that it names."""
+    setup = [ALLOWEXEC, "setup", agent.client, "--hook", "--json", *SETTINGS, "--audit", str(place.home / "audit.log")]
+    told = json.loads(subprocess.run(setup, cwd=place.project, env=variables, capture_output=True, check=True, timeout=60).stdout)
+    snippet = told["snippet"].replace(" || exit 2", f" {settings} || exit 2") if settings else told["snippet"]
+    if agent.program == "opencode" and settings:
+        snippet = snippet.replace('"hook",', f'"hook",{json.dumps(settings.split())[1:-1]},')
+    file = Path(told["file"])
+    agents.merge(file, json.loads(snippet)) if file.suffix == ".json" else agents.write(file, snippet)
+    return []
+
+
+def with_plugin(_, place, variables, settings):
+    """Gives the project settings, and the agent the plugin, which finds the program in PATH."""
+    agents.write(place.project / "allowexec.yaml", settings or PROJECT.replace("AUDIT", str(place.home / "audit.log")))
+    programs = place.home / "programs"
+    programs.mkdir()
+    (programs / "allowexec").symlink_to(ALLOWEXEC)
+    variables["PATH"] = f"{programs}:{variables['PATH']}"
+    return ["--plugin-dir", str(Path(__file__).resolve().parents[2] / "packages/plugin")]
+
+
+def run(agent, name, settings, lines, configure=configured):
     """The results that the model got, and what went wrong."""
     tool, arguments = SHELLS[agent.program]
     model = Model([(tool, arguments(line)) for line, _ in lines], tool)
@@ -62,15 +94,9 @@ def run(agent, name, settings, lines):
     kept = {variable: os.environ[variable] for variable in ("LANG", "TERM") if variable in os.environ}
     variables = kept | agents.QUIET | {"HOME": str(home), "SHELL": "/bin/bash", "PATH": f"{Path(program).parent}:{os.environ['PATH']}"}
     variables |= agent.model(place)
-    setup = [ALLOWEXEC, "setup", agent.client, "--hook", "--json", *SETTINGS, "--audit", str(home / "audit.log")]
-    told = json.loads(subprocess.run(setup, cwd=place.project, env=variables, capture_output=True, check=True, timeout=60).stdout)
-    snippet = told["snippet"].replace(" || exit 2", f" {settings} || exit 2") if settings else told["snippet"]
-    if agent.program == "opencode" and settings:
-        snippet = snippet.replace('"hook",', f'"hook",{json.dumps(settings.split())[1:-1]},')
-    file = Path(told["file"])
-    agents.merge(file, json.loads(snippet)) if file.suffix == ".json" else agents.write(file, snippet)
+    more = [*configure(agent, place, variables, settings), *MORE[agent.program]]
     words = agent.prompt(program, place)
-    words = [*words[:-1], *MORE[agent.program], words[-1]] if agent.program == "codex" else [*words, *MORE[agent.program]]
+    words = [*words[:-1], *more, words[-1]] if agent.program == "codex" else [*words, *more]
     said = tempfile.TemporaryFile(dir=home)
     process = subprocess.Popen(
         words, cwd=place.project, env=variables, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
@@ -99,15 +125,16 @@ def run(agent, name, settings, lines):
     return problems, log.read_text() if log.exists() else "", place.project
 
 
-def tried(agent):
-    problems, log, project = run(agent, "lines", "", LINES)
+def tried(agent, configure=configured, broken="--config missing.yaml"):
+    problems, log, project = run(agent, f"lines {configure.__name__}", "", LINES, configure)
     for tool in ('"tool":"hook"', '"tool":"run"'):
         if tool not in log:
             problems.append(f"{tool} is not in the audit log")
     if not (project / "inside").is_dir():
         problems.append("a refused line ran")
     # Where the hook can't decide, nothing runs.
-    broken, _, project = run(agent, "broken", "--config missing.yaml", [("echo began > began", r"missing\.yaml|allowexec|hook")])
+    line = ("echo began > began", r"missing\.yaml|allowexec|hook")
+    broken, _, project = run(agent, f"broken {configure.__name__}", broken, [line], configure)
     problems += [f"broken configuration: {problem}" for problem in broken]
     if (project / "began").exists():
         problems.append("a line ran although the hook failed")
@@ -121,6 +148,8 @@ for agent in agents.ALL:
         continue
     began = time.monotonic()
     problems = tried(agent)
+    if agent.program == "claude":
+        problems += [f"plugin: {problem}" for problem in tried(agent, with_plugin, "alow: [echo]\n")]
     print(f"{agent.package} {agent.version}: its own shell asks, {'as it should' if not problems else 'with faults'}")
     for problem in problems:
         failed = True

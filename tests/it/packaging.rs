@@ -264,6 +264,53 @@ fn the_main_package_of_npm_brings_the_binary_of_each_platform() {
     assert_eq!(platforms, ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"]);
 }
 
+/// The hook of the plugin for Claude Code, as its shell starts it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_plugin_asks_the_hook_where_the_project_has_settings() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    let hooks = &package("plugin/.claude-plugin/plugin.json")["hooks"]["PreToolUse"];
+    let printed = Command::new(env!("CARGO_BIN_EXE_allowexec"))
+        .args(["setup", "claude-code", "--hook", "--json", "--allow", "echo"])
+        .output()
+        .unwrap();
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    let printed: Value = serde_json::from_str(printed["snippet"].as_str().unwrap()).unwrap();
+    assert_eq!(hooks[0]["matcher"], printed["hooks"]["PreToolUse"][0]["matcher"]);
+    let command = hooks[0]["hooks"][0]["command"].as_str().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let (project, programs) = (place.path().join("a project"), place.path().join("programs"));
+    std::fs::create_dir(&project).unwrap();
+    std::fs::create_dir(&programs).unwrap();
+    let ask = |line: &str| {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]).env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+        shell.env("CLAUDE_PROJECT_DIR", &project).current_dir(&project);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let event = serde_json::json!({
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": line}, "cwd": project,
+        });
+        // A hook that is not started reads nothing.
+        let _ = shell.stdin.take().unwrap().write_all(event.to_string().as_bytes());
+        let output = shell.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(ask("rm x"), (Some(0), String::new()), "it has an opinion without settings");
+    let settings = project.join("allowexec.yaml");
+    std::fs::write(&settings, "allow: [echo]\nlines: on\n").unwrap();
+    assert_eq!(ask("echo a"), (Some(2), String::new()), "the line runs though the program is missing");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_allowexec"), programs.join("allowexec")).unwrap();
+    for (line, decision) in [("echo a | echo b", "\"allow\""), ("rm x", "\"deny\""), ("echo a; rm x", "\"deny\"")] {
+        let (status, said) = ask(line);
+        assert!(status == Some(0) && said.contains(decision), "{line}: {status:?} {said}");
+        assert_eq!(said.contains(" run "), decision == "\"allow\"", "{line}: {said}");
+    }
+    std::fs::write(&settings, "alow: [echo]\n").unwrap();
+    assert_eq!(ask("echo a"), (Some(2), String::new()), "the line runs though the settings are wrong");
+}
+
 #[test]
 fn the_plugin_starts_the_server_with_the_settings_of_the_project() {
     let project = tempfile::tempdir().unwrap();
