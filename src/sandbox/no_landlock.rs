@@ -18,13 +18,18 @@ impl Executed {
     /// Adds nothing.
     pub fn add_walked(&mut self, _program: &Path, _walked: &Walked, _paths: &CommandPaths, _writable: &Places) {}
 
+    /// Nothing.
+    pub fn of_one(&self, _program: &Path, _paths: &CommandPaths, _writable: &Places) -> Self {
+        Self {}
+    }
+
     /// None.
     pub fn files(&self) -> impl Iterator<Item = &Arc<Held>> {
         std::iter::empty()
     }
 
     /// None.
-    pub fn warnings(&self, _granted: &[&str]) -> Vec<String> {
+    pub fn warnings(&self, _granted: &[&Path]) -> Vec<String> {
         Vec::new()
     }
 }

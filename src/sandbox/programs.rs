@@ -6,7 +6,7 @@
 //! Files that commands can write must not decide what is granted. So such a file is granted, but not what it names, since
 //! that could be any file, even one in the user's home directory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +22,8 @@ const DEEPEST: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub struct Executed {
     files: BTreeMap<Identity, Arc<Held>>,
+    /// Those of the files that are ELF loaders of programs that commands can't write.
+    loaders: BTreeSet<Identity>,
     not_followed: Vec<NotFollowed>,
 }
 
@@ -30,8 +32,8 @@ pub struct Executed {
 enum NotFollowed {
     /// The system does not open it, for example because too many files are open.
     Unopened { program: PathBuf, why: String },
-    /// A link leads to it that commands can make.
-    Link { program: PathBuf, link: PathBuf },
+    /// A link leads to it that commands can make. As the link is now, the program needs these files, itself included.
+    Link { program: PathBuf, link: PathBuf, needed: Vec<Arc<Held>> },
     /// It can't be told which interpreter it has.
     Unclear { program: PathBuf, why: Unclear },
     /// Files needed by a file that commands can write.
@@ -58,6 +60,21 @@ impl Executed {
         self.follow(program, walked, paths, writable, DEEPEST);
     }
 
+    /// What is executed when `program` alone is started, as [`add`](Self::add) finds it. If commands can write the program, they
+    /// decide which loader it names, so it gets that loader only if these files have it from a program that commands can't write.
+    pub fn of_one(&self, program: &Path, paths: &CommandPaths, writable: &Places) -> Self {
+        let mut one = Self::default();
+        one.add(program, paths, writable);
+        let needed = one.not_followed.iter().filter_map(|not_followed| match not_followed {
+            NotFollowed::Needs { needed, .. } => Some(needed),
+            NotFollowed::Unopened { .. } | NotFollowed::Link { .. } | NotFollowed::Unclear { .. } => None,
+        });
+        let is_known = |held: &Arc<Held>| self.loaders.contains(held.identity());
+        let known: Vec<_> = needed.filter(|needed| needed.iter().all(is_known)).flatten().collect();
+        one.files.extend(known.into_iter().map(|held| (held.identity().clone(), Arc::clone(held))).collect::<Vec<_>>());
+        one
+    }
+
     /// The files.
     pub fn files(&self) -> impl Iterator<Item = &Arc<Held>> {
         self.files.values()
@@ -65,35 +82,42 @@ impl Executed {
 
     /// Describes the files that were left out although a program may need them to start, one sentence each; without
     /// those in one of `granted`, which can be executed anyway.
-    pub fn warnings(&self, granted: &[&str]) -> Vec<String> {
+    pub fn warnings(&self, granted: &[&Path]) -> Vec<String> {
+        let is_missing = |held: &Arc<Held>| {
+            let is_granted = granted.iter().any(|place| held.path().starts_with(place));
+            !is_granted && !self.files.contains_key(held.identity())
+        };
         let warning = |not_followed: &NotFollowed| match not_followed {
             NotFollowed::Unopened { program, why } => {
                 Some(format!("the program `{}` is not granted, since it can't be opened: {why}", program.display()))
             }
-            NotFollowed::Link { program, link } => Some(format!(
-                "the program `{}` is not granted: the link `{}` leads to it, which commands can make lead elsewhere; name \
-                 the file that is meant with `--exec`",
-                program.display(),
-                link.display()
-            )),
+            NotFollowed::Link { program, link, needed } => needed.iter().any(is_missing).then(|| {
+                format!(
+                    "the program `{}` is not granted: the link `{}` leads to it, which commands can make lead elsewhere; \
+                     name the file that is meant with `--exec`",
+                    program.display(),
+                    link.display()
+                )
+            }),
             NotFollowed::Unclear { program, why } => {
                 Some(format!("the interpreter of `{}` is not granted, since {why}", program.display()))
             }
-            NotFollowed::Needs { program, needed } => {
-                let is_missing = |held: &Arc<Held>| {
-                    let is_granted = granted.iter().any(|place| held.path().starts_with(place));
-                    !is_granted && !self.files.contains_key(held.identity())
-                };
-                needed.iter().any(is_missing).then(|| {
-                    format!(
-                        "commands can write `{}`, so what it needs to start (its interpreter, its loader) is not \
-                         granted for it; name that with `--exec`",
-                        program.display()
-                    )
-                })
-            }
+            NotFollowed::Needs { program, needed } => needed.iter().any(is_missing).then(|| {
+                format!(
+                    "commands can write `{}`, so what it needs to start (its interpreter, its loader) is not \
+                     granted for it; name that with `--exec`",
+                    program.display()
+                )
+            }),
         };
-        self.not_followed.iter().filter_map(warning).collect()
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in self.not_followed.iter().filter_map(warning) {
+            // Several entries of the allow-list may mean one program.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
     }
 
     fn follow(&mut self, program: &Path, walked: &Walked, paths: &CommandPaths, writable: &Places, depth: usize) {
@@ -103,7 +127,10 @@ impl Executed {
         }
         let is_writable = writable.hold_walked(walked);
         if let Some(link) = writable.first_link(walked).filter(|_| !is_writable) {
-            self.not_followed.push(NotFollowed::Link { program: program.to_owned(), link: link.path.clone() });
+            let (program, link) = (program.to_owned(), link.path.clone());
+            let mut needed = Vec::new();
+            needs(walked, paths, depth, &mut needed);
+            self.not_followed.push(NotFollowed::Link { program, link, needed });
             return;
         }
         self.files.insert(held.identity().clone(), Arc::clone(held));
@@ -118,21 +145,49 @@ impl Executed {
             self.not_followed.push(NotFollowed::Unclear { program: program.to_owned(), why });
             Interpreters::default()
         });
-        let loaders = named.into_iter().filter_map(|needed| match needed {
-            Needed::Loader(loader) => Some(loader),
-            Needed::Interpreter(..) | Needed::Shell => None,
-        });
         let broken = interpreters.broken.filter(|_| is_writable);
-        let needed = interpreters.files.into_iter().chain(loaders).chain(broken);
-        let needed: Vec<_> = needed.filter_map(|path| Walked::to(&path).ok().map(|walked| (path, walked))).collect();
+        let loaders = walked_to(loaders(&named));
+        let files = walked_to(interpreters.files.into_iter().chain(broken));
         if is_writable {
-            let needed = needed.iter().map(|(_, walked)| Arc::clone(walked.held())).collect();
+            let mut needed = Vec::new();
+            for (_, walked) in files.iter().chain(&loaders) {
+                needs(walked, paths, depth - 1, &mut needed);
+            }
             self.not_followed.push(NotFollowed::Needs { program: held.path().to_owned(), needed });
             return;
         }
-        for (path, walked) in needed {
+        self.loaders.extend(loaders.iter().map(|(_, walked)| walked.held().identity().clone()));
+        for (path, walked) in files.into_iter().chain(loaders) {
             self.follow(&path, &walked, paths, writable, depth - 1);
         }
+    }
+}
+
+fn loaders(named: &[Needed]) -> impl Iterator<Item = PathBuf> {
+    named.iter().filter_map(|needed| match needed {
+        Needed::Loader(loader) => Some(loader.clone()),
+        Needed::Interpreter(..) | Needed::Shell => None,
+    })
+}
+
+fn walked_to(paths: impl Iterator<Item = PathBuf>) -> Vec<(PathBuf, Walked)> {
+    paths.filter_map(|path| Walked::to(&path).ok().map(|walked| (path, walked))).collect()
+}
+
+/// Adds what starting a file needs now, itself included. This grants nothing: it only tells whether a warning is true.
+fn needs(walked: &Walked, paths: &CommandPaths, depth: usize, found: &mut Vec<Arc<Held>>) {
+    let held = walked.held();
+    if depth == 0 || found.iter().any(|other| other.identity() == held.identity()) {
+        return;
+    }
+    found.push(Arc::clone(held));
+    let named = needed_by(held).unwrap_or_default();
+    let interpreters = match &*named {
+        [Needed::Shell] => Interpreters::default(),
+        named => Interpreters::of(named, paths).unwrap_or_default(),
+    };
+    for (_, walked) in walked_to(interpreters.files.into_iter().chain(loaders(&named))) {
+        needs(&walked, paths, depth - 1, found);
     }
 }
 
@@ -219,8 +274,48 @@ mod tests {
         fs::write(&tool, "#!/bin/sh\n").unwrap();
         let mut executed = Executed::default();
         executed.add(&tool, &paths(&[]), &writable);
-        assert_eq!((executed.warnings(&[]).len(), executed.warnings(&["/usr", "/bin"]).len()), (1, 0));
+        assert_eq!((executed.warnings(&[]).len(), executed.warnings(&["/usr", "/bin"].map(Path::new)).len()), (1, 0));
         executed.add(Path::new("/bin/sh"), &paths(&[]), &writable);
         assert_eq!(executed.warnings(&[]), [] as [String; 0]);
+    }
+    #[test]
+    fn what_is_granted_in_another_way_needs_no_warning() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let (project, python) = (base.join("project"), base.join("python"));
+        fs::create_dir_all(&project).unwrap();
+        fs::create_dir_all(&python).unwrap();
+        fs::copy("/bin/true", python.join("python3")).unwrap();
+        symlink(python.join("python3"), project.join("python3")).unwrap();
+        symlink("python3", project.join("python")).unwrap();
+        fs::write(project.join("tool"), format!("#!{}\n", project.join("python").display())).unwrap();
+        fs::set_permissions(project.join("tool"), fs::Permissions::from_mode(0o755)).unwrap();
+        let writable = [Arc::new(Held::open(&project).unwrap())].into_iter().collect();
+        let mut executed = Executed::default();
+        for name in ["python", "python", "tool", "tool"] {
+            executed.add(&project.join(name), &paths(&[]), &writable);
+        }
+        let system: Vec<&Path> = ["/usr", "/lib", "/lib64"].into_iter().map(Path::new).collect();
+        let count = |granted: &[&[&Path]]| executed.warnings(&granted.concat()).len();
+        // Each file is named once, and not at all if it starts.
+        assert_eq!([count(&[]), count(&[&system]), count(&[&[&python]]), count(&[&system, &[&python]])], [2, 2, 2, 0]);
+    }
+
+    #[test]
+    fn a_program_that_commands_can_write_gets_the_loader_of_others_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let (native, script) = (base.join("native"), base.join("script"));
+        fs::copy("/bin/true", &native).unwrap();
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+        let writable = [Arc::new(Held::open(&base).unwrap())].into_iter().collect();
+        let mut others = Executed::default();
+        others.add(Path::new("/bin/sh"), &paths(&[]), &writable);
+        let counts = |of: &Executed, program: &Path| {
+            let one = of.of_one(program, &paths(&[]), &writable);
+            (one.files().count(), one.warnings(&[]).len())
+        };
+        assert_eq!((counts(&others, &native), counts(&Executed::default(), &native)), ((2, 0), (1, 1)));
+        assert_eq!(counts(&others, &script), (1, 1));
     }
 }

@@ -109,7 +109,14 @@ impl Sandbox {
 
     /// Describes the files that are not granted although a program may need them, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
-        self.settings.programs.warnings(super::executed_anyway(self.settings.level))
+        let grants = super::own_grants(&self.settings);
+        let executed = grants.iter().filter(|grant| {
+            // The programs themselves are among the grants, but none of them holds another file.
+            matches!(grant.access, Access::ReadAndExecute | Access::WriteAndExecute)
+        });
+        let system = super::executed_anyway(self.settings.level).iter().map(Path::new);
+        let granted: Vec<&Path> = system.chain(executed.map(|grant| grant.held.path())).collect();
+        self.settings.programs.warnings(&granted)
     }
 
     /// Whether it confines anything, or refuses to run what it can't confine.

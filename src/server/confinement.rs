@@ -26,7 +26,7 @@ use granted::{Granted, granted_by_presets, home, named_places};
 use rules::{Limited, level_of, network_of};
 use temporary::{moved, temporary};
 pub(super) use warnings::directory_of_operators_programs;
-use warnings::{prepared, problems, unusable, without_effect};
+use warnings::{prepared, problems, unstartable, unusable, without_effect};
 
 /// The most directories that a model is told.
 const MOST_PLACES: usize = 6;
@@ -148,10 +148,11 @@ impl Confinement {
                 settings.exec.extend(Held::open(Path::new("/")).ok().map(Arc::new));
             }
             if rule.sandbox.exec_own {
-                (settings.programs, settings.exec) = (Executed::default(), Vec::new());
-                if let Some(program) = found(rule.name) {
-                    add(&mut settings.programs, &program);
-                }
+                let one = found(rule.name).map(|program| {
+                    let program = config.surroundings.directory.join(program);
+                    settings.programs.of_one(&program, paths, &opened.writable)
+                });
+                (settings.programs, settings.exec) = (one.unwrap_or_default(), Vec::new());
             }
             let makes_limits = makes_limits || *rule.limits != LimitsRule::default();
             let makes_network = settings.network == Network::Loopback;
@@ -181,23 +182,8 @@ impl Confinement {
                 None => warnings.push(format!("every call of `{name}` is refused: {error}")),
             }
         }
-        if let Some(global) = &global {
-            warnings.extend(global.warnings());
-        }
-        for (name, execution) in &rules {
-            let Some(sandbox) = execution.sandbox.as_ref().filter(|sandbox| sandbox.level() > Level::Off) else {
-                continue;
-            };
-            let Some(program) = found(name) else { continue };
-            let program = config.surroundings.directory.join(program);
-            let real = crate::files::canonicalize(&program).unwrap_or_else(|_| program.clone());
-            let names_it = |warning: &String| {
-                [&program, &real].iter().any(|path| warning.contains(&format!("`{}`", path.display())))
-            };
-            let of_rule = sandbox.warnings().into_iter().filter(names_it);
-            warnings
-                .extend(of_rule.map(|warning| format!("`{name}` may not start in the sandbox of its rule: {warning}")));
-        }
+        let program = |name: &str| Some(config.surroundings.directory.join(found(name)?));
+        warnings.extend(unstartable(allow, global.as_deref(), &rules, program));
         let writable = opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect();
         let refused = opened.refused;
         (

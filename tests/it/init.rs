@@ -278,6 +278,48 @@ fn the_tools_of_a_virtual_environment_are_found_by_each_of_their_names() {
 }
 
 #[test]
+fn programs_of_an_environment_that_commands_can_write_start_without_a_warning() {
+    let (place, root) = project(&[("pyproject.toml", "[project]\nname = \"x\"\n"), ("tests/test_a.py", "")]);
+    let base = place.path().join("pyenv/versions/3.12/bin");
+    let bin = root.join(".venv/bin");
+    fs::create_dir_all(&base).unwrap();
+    fs::create_dir_all(&bin).unwrap();
+    // Native programs, which need their loader, and a script.
+    crate::support::server::copy_program("/bin/echo", base.join("python3"));
+    crate::support::server::copy_program("/bin/echo", bin.join("ruff"));
+    fs::write(bin.join("pytest"), "#!/usr/bin/env sh\necho pytest $*\n").unwrap();
+    fs::set_permissions(bin.join("pytest"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    symlink(base.join("python3"), bin.join("python3")).unwrap();
+    symlink("python3", bin.join("python")).unwrap();
+    fs::write(root.join(".venv/pyvenv.cfg"), format!("home = {}\n", base.display())).unwrap();
+    assert!(allowexec(&root, &["init", "--to", "../settings"]).status.success());
+    let file = place.path().join("settings/allowexec.yaml");
+    is_sound(&root, file.to_str().unwrap());
+    for (command, says) in [
+        ("python -m pytest", "-m pytest"),
+        (".venv/bin/pytest -q", "pytest -q"),
+        ("ruff check src", "check --no-fix"),
+        (".venv/bin/ruff check src", "check --no-fix"),
+    ] {
+        let (exit, result) = call(&file, command);
+        assert!(exit == Some(0) && result.contains(says), "{command}: {result}");
+    }
+    // What does not start is named once, with every command that it is.
+    let _quiet = crate::support::server::spawning();
+    fs::remove_file(bin.join("ruff")).unwrap();
+    fs::write(bin.join("ruff"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(bin.join("ruff"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    drop(_quiet);
+    let output = allowexec(&root, &["doctor", "--json", "--config", file.to_str().unwrap()]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings: Vec<_> = report["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let warnings: Vec<_> = warnings.into_iter().filter(|warning| warning.contains("start")).collect();
+    let (start, end) =
+        ("`ruff`, `.venv/bin/ruff` may not start in the sandboxes of their rules: ", "where commands can't write");
+    assert!(warnings.len() == 1 && warnings[0].starts_with(start) && warnings[0].ends_with(end), "{warnings:#?}");
+}
+
+#[test]
 fn what_would_allow_a_tool_of_the_environment_runs_the_one_in_it() {
     let (_place, root) = project(&[("pyproject.toml", ""), (".venv/pyvenv.cfg", ""), ("README", "")]);
     let bin = root.join(".venv/bin");

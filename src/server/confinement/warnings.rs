@@ -1,10 +1,12 @@
 //! Warnings and problems of the sandbox that a configuration asks for.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
+use crate::exec::RuleExecution;
 use crate::policy::{AllowList, Directories};
-use crate::sandbox::{Level, OpenedPlaces, is_read_anyway};
+use crate::sandbox::{Level, OpenedPlaces, Sandbox, is_read_anyway};
 
 /// Warns of settings for a sandbox that is off.
 pub(super) fn without_effect(config: &Config) -> Vec<String> {
@@ -38,6 +40,63 @@ pub(super) fn unusable(config: &Config, directories: &Directories, opened: &Open
         warnings.push("with `--sandbox strict`, the project's own commands run only if `--exec` names them".to_owned());
     }
     warnings
+}
+
+/// A sentence for each program that may not start, with the commands whose rules confine it. A program that only commands of
+/// such rules start is judged by the sandboxes of these rules alone.
+pub(super) fn unstartable(
+    allow: &AllowList,
+    all: Option<&Sandbox>,
+    rules: &HashMap<String, RuleExecution>,
+    program: impl Fn(&str) -> Option<PathBuf>,
+) -> Vec<String> {
+    let of_all = all.map(Sandbox::warnings).unwrap_or_default();
+    // Each sentence, the commands of rules that it is about, and whether it is about other commands, too.
+    let mut found: Vec<(String, Vec<&str>, bool)> = Vec::new();
+    let mut judged: Vec<PathBuf> = Vec::new();
+    for name in allow.names().iter().map(String::as_str) {
+        let of_rule = rules.get(name);
+        let own = of_rule.and_then(|rule| rule.sandbox.as_ref()).map(|sandbox| sandbox.warnings());
+        let said = match of_rule {
+            Some(_) => own.unwrap_or_default(),
+            None => of_all.clone(),
+        };
+        if said.is_empty() && of_all.is_empty() {
+            continue;
+        }
+        // Such a rule grants nothing of `--exec`.
+        let executes_own = allow.rules().head(name).is_some_and(|rule| rule.sandbox.exec_own);
+        let said = said.into_iter().map(|warning| match warning.rsplit_once("; name ").filter(|_| executes_own) {
+            Some((why, _)) => format!("{why}, and its rule has `exec: own`; keep the program where commands can't write"),
+            None => warning,
+        });
+        let Some(program) = program(name) else { continue };
+        let paths = [crate::files::canonicalize(&program).unwrap_or_else(|_| program.clone()), program];
+        for warning in said.filter(|warning| paths.iter().any(|path| is_about(warning, path))) {
+            let place = found.iter().position(|(other, ..)| *other == warning).unwrap_or_else(|| {
+                found.push((warning, Vec::new(), false));
+                found.len() - 1
+            });
+            if let Some((_, names, is_of_others)) = found.get_mut(place) {
+                names.extend(of_rule.map(|_| name));
+                *is_of_others |= of_rule.is_none();
+            }
+        }
+        judged.extend(paths);
+    }
+    // Others are about what the operator names, or what programs start.
+    let rest = of_all.into_iter().filter(|warning| !judged.iter().any(|path| is_about(warning, path)));
+    found.extend(rest.map(|warning| (warning, Vec::new(), true)));
+    let sentence = |(warning, names, is_of_others): (String, Vec<&str>, bool)| match (&*names, is_of_others) {
+        ([], _) | (_, true) => warning,
+        ([name], false) => format!("`{name}` may not start in the sandbox of its rule: {warning}"),
+        (_, false) => format!("`{}` may not start in the sandboxes of their rules: {warning}", names.join("`, `")),
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+fn is_about(warning: &str, path: &Path) -> bool {
+    warning.contains(&format!("`{}`", path.display()))
 }
 
 /// The directory in which the operator's own programs run. The server's directory is usually the project, in which

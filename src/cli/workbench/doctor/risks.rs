@@ -43,7 +43,14 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks.extend(tildes(config));
     risks.extend(replaceable(config, parts));
     risks.extend(tools::needs(config, parts));
-    risks
+    // Several entries of the allow-list may mean one program.
+    let mut once: Vec<Risk> = Vec::new();
+    for risk in risks {
+        if !once.contains(&risk) {
+            once.push(risk);
+        }
+    }
+    once
 }
 
 /// Advises how to narrow a command if a warning says that it can start any program.
