@@ -301,24 +301,31 @@ fn what_is_risky_is_a_warning_that_says_what_to_change() {
 }
 
 #[test]
-fn the_page_ends_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone() {
+fn the_page_begins_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone() {
     let place = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
-    command.args(["doctor", "--allow", "ls", "--profile", "ripgrep"]).current_dir(place.path()).env_clear();
-    let output = command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").output().unwrap();
-    let page = String::from_utf8(output.stdout).unwrap();
-    let (_, allowed) = page.split_once("\nallowed\n").unwrap();
-    assert!(allowed.starts_with("  with any arguments: ls\n  rg "), "{allowed}");
-    assert!(allowed.lines().count() < 24, "{allowed}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
-    command.args(["doctor", "--allow-project-commands", "--project-dir", "."]).current_dir(place.path()).env_clear();
-    let project = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(project.contains("\nallowed\n  programs under the project directory, by their path\n"), "{project}");
     let directory = dunce::canonicalize(place.path()).unwrap();
-    assert!(allowed.contains(&format!("  calls run in      {}\n", directory.display())), "{allowed}");
-    assert!(!page.contains('\u{1b}'));
-    let last = page.lines().last().unwrap();
-    assert!(last.starts_with("sound") || last.starts_with("not sound: "), "{page}");
+    let page = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.arg("doctor").args(arguments).current_dir(place.path()).env_clear();
+        let output = command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let wide = page(&["--allow", "ls,no-such,cat", "--profile", "ripgrep"]);
+    let (verdict, rest) = wide.split_once("\n\nallowed\n").unwrap();
+    let verdict: Vec<&str> = verdict.lines().skip(2).collect();
+    assert!(verdict[0].starts_with("not sound: 1 problem, "), "{wide}");
+    assert!(verdict[1].starts_with("  error: ") && verdict[2].starts_with("  warning: "), "{wide}");
+    assert!(rest.starts_with("  with any arguments: ls, no-such, cat\n  rg "), "{rest}");
+    assert!(rest.contains(&format!("  calls run in      {}\n", directory.display())), "{rest}");
+    assert!(!wide.contains('\u{1b}'));
+    let programs: Vec<_> =
+        rest.split_once("\nprograms\n").unwrap().1.lines().take_while(|line| !line.is_empty()).collect();
+    assert!(programs[0].contains("/bin: ls, cat"), "{rest}");
+    assert!(programs.contains(&"  no-such: not found"), "{rest}");
+    // Only settings that somebody made are listed.
+    assert!(rest.contains("\n  profile  ripgrep (flag `--profile`)\n") && !rest.contains("\n  max-output "), "{rest}");
+    let project = page(&["--allow-project-commands", "--project-dir", "."]);
+    assert!(project.contains("\nallowed\n  programs under the project directory, by their path\n"), "{project}");
 }
 
 #[test]

@@ -124,8 +124,8 @@ pub(in crate::cli) fn words(about: Name) -> (&'static str, &'static str) {
         ),
         Name::Doctor => (
             "allowexec doctor [--json] [OPTIONS]",
-            "Prints the resolved configuration with the source of each value, what is wrong or risky in it, and what this\n\
-             platform can enforce.\n\
+            "Prints whether the configuration is sound, what is wrong or risky in it, and what it amounts to. With `--json` also\n\
+             each setting with its source, and all that this platform can enforce.\n\
              Exit status: 0 sound, 1 a problem that it names, 2 for a wrong flag or configuration.",
         ),
         Name::Init => (

@@ -24,7 +24,7 @@ use crate::cli::{Outcome, log, print, print_json, stdio};
 use crate::config::{self, Config, Flags, Row};
 use crate::exec::Launcher;
 use crate::network::{Network, NetworkError};
-use crate::policy::rules::synopsis;
+use crate::policy::rules::{SandboxWord, synopsis};
 use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::{Parts, check_audit};
 
@@ -32,14 +32,9 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
     let parts = Parts::new(config);
     let programs = programs(&parts);
     let mut problems = parts.problems_with(parts.untrusted());
-    for (name, path) in &programs {
-        match path {
-            Some(_) if is_no_program(&parts, name) => {
-                problems.push(format!("`{name}` on the allow-list can't be executed"));
-            }
-            None | Some(_) => {}
-        }
-    }
+    let not_executable: Vec<String> =
+        programs.iter().map(|(name, _)| name).filter(|name| is_no_program(&parts, name)).cloned().collect();
+    problems.extend(not_executable.iter().map(|name| format!("`{name}` on the allow-list can't be executed")));
     let (lacking, some): (Vec<_>, Vec<_>) = parts.not_found().into_iter().partition(|not_found| not_found.is_problem);
     problems.extend(lacking.into_iter().map(|not_found| not_found.sentence));
     let some = some.into_iter().map(|not_found| Risk { what: not_found.sentence, help: None }).collect();
@@ -71,8 +66,10 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
         allows_project: parts.policy.allow_list().allows_project(),
         directory: directory(config, &parts),
         roots: roots(config),
-        sandbox: parts.confinement.describe().unwrap_or_else(|| "none".to_owned()),
+        in_use: levels(config, &parts),
+        network: config.network(),
         programs,
+        not_executable,
         problems,
         risks: [risks::find(config, &parts), some, clients::that_cannot_work(&config.surroundings)].concat(),
     };
@@ -104,6 +101,17 @@ fn commands(parts: &Parts) -> Vec<(String, Option<String>)> {
 fn gated(parts: &Parts) -> Vec<String> {
     let rules = parts.policy.allow_list().rules().iter();
     rules.filter(|rule| !rule.rests_on_words_alone()).map(|rule| format!("`{}`", rule.name)).collect()
+}
+
+/// The levels at which commands run; with none, the one that could be asked for.
+fn levels(config: &Config, parts: &Parts) -> Vec<Level> {
+    let of_rules = parts.policy.allow_list().rules().heads().filter_map(|rule| match rule.sandbox.level {
+        Some(SandboxWord::Strict) => Some(Level::Strict),
+        Some(SandboxWord::Workspace) => Some(Level::Workspace),
+        Some(SandboxWord::Off) | None => None,
+    });
+    let in_use: Vec<Level> = of_rules.chain([config.sandbox.value]).filter(|&level| level != Level::Off).collect();
+    if in_use.is_empty() { vec![Level::Workspace] } else { in_use }
 }
 
 /// The directory that calls without `cwd` run in.
@@ -168,6 +176,8 @@ struct Report {
     gated: Vec<String>,
     rows: Vec<Row>,
     programs: Vec<(String, Option<String>)>,
+    /// The entries whose file can't be executed.
+    not_executable: Vec<String>,
     problems: Vec<String>,
     risks: Vec<Risk>,
     /// The synopsis of each allowed command; `None` for any arguments.
@@ -179,7 +189,17 @@ struct Report {
     directory: String,
     /// The directories that the `cwd` of a call must be in; empty for no bound.
     roots: Vec<String>,
-    sandbox: String,
+    /// The levels of the sandbox that the page describes.
+    in_use: Vec<Level>,
+    network: Network,
+}
+
+/// What this platform enforces of one thing.
+struct PlatformRow {
+    what: String,
+    how: String,
+    /// Whether it is about what the settings use, so that the page shows it.
+    is_of_interest: bool,
 }
 
 /// Whether this kernel can hold commands to ports, by the example of two.
@@ -196,30 +216,38 @@ fn ports(kernel: Kernel) -> String {
 
 impl Report {
     /// Describes in named rows which restrictions of commands this platform can enforce, and which not.
-    fn platform(&self) -> Vec<(String, String)> {
+    fn platform(&self) -> Vec<PlatformRow> {
         let directory = if cfg!(target_os = "linux") {
             "held open from the check to the start of the command"
         } else {
             "checked, then used by its canonical path"
         };
+        let row = |what: &str, how: &str, is_of_interest: bool| PlatformRow {
+            what: what.to_owned(),
+            how: how.to_owned(),
+            is_of_interest,
+        };
         let sandbox = Level::ALL.into_iter().filter(|&level| level != Level::Off).map(|level| {
             let enforcement = Enforcement::new(level, level.default_network(), Kernel::current(), false);
             let how = enforcement.map_or_else(|error| error.to_string(), |enforcement| enforcement.describe());
-            (format!("sandbox {}", level.name()), how)
+            row(&format!("sandbox {}", level.name()), &how, self.in_use.contains(&level))
         });
-        let row = |what: &str, how: &str| (what.to_owned(), how.to_owned());
-        let fixed = [row("end of a command's tree", self.tree), row("working directory", directory)];
-        let limits = self.limits.iter().map(|(flag, how)| row(flag, how));
-        let presets = self.presets.iter().map(|(name, granted)| row(&format!("grant {name}"), granted));
+        let fixed = [row("end of a command's tree", self.tree, true), row("working directory", directory, false)];
+        let limits = self.limits.iter().map(|(flag, how)| row(flag, how, true));
+        let presets = self.presets.iter().map(|(name, granted)| row(&format!("grant {name}"), granted, true));
         let own_network = match Launcher::try_own_network() {
             Ok(()) => "a network of each call's own, with a loopback interface and nothing else".to_owned(),
             Err(error) => error.to_string(),
         };
-        let network = [row("network loopback", &own_network), row("network ports", &ports(Kernel::current()))];
+        let has_ports = matches!(self.network, Network::Ports(_));
+        let network = [
+            row("network loopback", &own_network, self.network == Network::Loopback),
+            row("network ports", &ports(Kernel::current()), has_ports),
+        ];
         let gated = (!self.gated.is_empty()).then(|| {
             let how =
                 format!("no line with {}: their rules add what the agent's shell would not", self.gated.join(", "));
-            row("hook without --rewrite", &how)
+            row("hook without --rewrite", &how, false)
         });
         fixed.into_iter().chain(sandbox).chain(network).chain(gated).chain(limits).chain(presets).collect()
     }
@@ -233,7 +261,7 @@ impl Report {
         let programs: Vec<Value> =
             self.programs.iter().map(|(name, path)| json!({"name": name, "path": path})).collect();
         let platform: Vec<Value> =
-            self.platform().into_iter().map(|(what, how)| json!({"what": what, "how": how})).collect();
+            self.platform().into_iter().map(|row| json!({"what": row.what, "how": row.how})).collect();
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "settings": settings,
