@@ -118,6 +118,11 @@ impl Phases {
         is_first
     }
 
+    /// Waits on, in the same phase.
+    pub(crate) fn wait_on(&mut self, now: Instant, wait: Duration) {
+        self.until = now + wait;
+    }
+
     /// Notes that everything was killed, and how long to wait for it.
     pub(crate) fn killed(&mut self, now: Instant, wait: Duration) {
         (self.phase, self.until) = (Phase::Killed, now + wait);

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -82,6 +83,42 @@ fn the_timeout_of_a_rule_holds_for_words_that_are_found_late() {
     let line = json!({"command": "mv ./- long; sleep ?"});
     let text = call(directory.path(), policy, &["--lines", "on"], "execute_command", line);
     assert!(text.contains("timeout: 1s") || text.contains("1 s") || text.contains("1000"), "{text}");
+}
+
+#[test]
+fn at_the_deadline_the_readers_of_a_pipeline_print_what_they_have_read() {
+    let policy = "commands: {echo: any, sleep: any, env: any, cat: any, tail: any, grep: any, sort: any}\n";
+    let stubborn = r#"env sh -c 'trap "" TERM; echo a; sleep 60'"#;
+    let lines = [
+        ("(echo a; sleep 60) | tail -1".to_owned(), "a"),
+        ("(echo b; echo a; sleep 60) | tail -5".to_owned(), "b\n  a"),
+        ("(echo b; echo a; sleep 60) | grep a".to_owned(), "a"),
+        ("(echo b; echo a; sleep 60) 2>&1 | sort".to_owned(), "a\n  b"),
+        ("(echo b; echo a; sleep 60) | cat | sort | tail -1".to_owned(), "b"),
+        ("echo x && (echo a; sleep 60) | (tail -1)".to_owned(), "x\n  a"),
+        ("(echo a; sleep 60 | cat) | tail -1".to_owned(), "a"),
+        // Their writer ends only by SIGKILL.
+        (format!("{stubborn} | tail -1"), "a"),
+        (format!("{stubborn} | cat | tail -1"), "a"),
+        // A reader that does not end is ended, too.
+        ("echo a; sleep 60 | sleep 61".to_owned(), "a"),
+        (format!("echo b; sleep 60 | {stubborn}"), "b\n  a"),
+        (format!("{stubborn} | {stubborn}"), "a"),
+        ("echo a; sleep 60".to_owned(), "a"),
+    ];
+    std::thread::scope(|scope| {
+        for (line, printed) in &lines {
+            scope.spawn(move || {
+                let directory = project();
+                let begun = Instant::now();
+                let arguments = json!({ "command": line, "timeout_ms": 1500 });
+                let said = call(directory.path(), policy, &["--lines", "on"], "execute_command", arguments);
+                assert!(said.starts_with("exit_code: 124\n"), "{line}: {said}");
+                assert!(said.contains(&format!("stdout: |\n  {printed}\nstderr")), "{line}: {said}");
+                assert!(begun.elapsed() < Duration::from_secs(20), "{line}: {:?}", begun.elapsed());
+            });
+        }
+    });
 }
 
 #[test]

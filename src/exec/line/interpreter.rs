@@ -8,7 +8,7 @@ use super::pipelines::{Child, Running};
 use super::starters::Starters;
 use super::streams::Streams;
 use super::{Decides, Given, LineError, Observes};
-use crate::exec::os::{Script, Watch};
+use crate::exec::os::{Role, Script, Watch};
 use crate::exec::{End, ExecError, Failure};
 use crate::lines::{AndOr, Connector, Line, Pipeline};
 use crate::policy::line::Position;
@@ -239,6 +239,10 @@ impl Script for Interpreter<'_> {
             }
         }
         self.go_on(watch)
+    }
+
+    fn role(&self, number: usize) -> Role {
+        self.children.get(&number).map_or(Role::Begins, Child::role)
     }
 
     fn stopped(&mut self) {

@@ -8,7 +8,7 @@ use super::failures::Status;
 use super::interpreter::{Interpreter, Next, Place, lost};
 use super::streams::{Streams, Target};
 use super::{Given, LineError};
-use crate::exec::os::Watch;
+use crate::exec::os::{Role, Watch};
 use crate::exec::{End, ExecError, Failure, StreamName, failed};
 use crate::lines::{Builtin, Command, Pipeline, Stream};
 use crate::policy::AllowedCommand;
@@ -72,6 +72,8 @@ pub(super) struct Child {
     success: Vec<i32>,
     /// Whether another command reads what it writes.
     is_read: bool,
+    /// Whether it reads from another command, or from a file of the line.
+    reads: bool,
 }
 
 impl Child {
@@ -79,6 +81,15 @@ impl Child {
     pub(super) fn name_to_tell(self, code: i32) -> Option<String> {
         let is_broken_pipe = self.is_read && code == BROKEN_PIPE;
         self.name.filter(|_| !is_broken_pipe && !self.success.contains(&code))
+    }
+
+    /// Its part in its pipeline.
+    pub(super) fn role(&self) -> Role {
+        match (self.reads, self.is_read) {
+            (false, _) => Role::Begins,
+            (true, true) => Role::Passes,
+            (true, false) => Role::Prints,
+        }
     }
 
     /// Its status, now that it has ended.
@@ -321,7 +332,8 @@ impl<'l> Interpreter<'l> {
         mut streams: Streams,
         watch: &mut Watch,
     ) -> Result<Option<Next>, LineError> {
-        if streams.stdin.is_none() {
+        let reads = streams.stdin.is_some();
+        if !reads {
             streams.stdin = match self.input.take_if(|(reader, _)| *reader == number) {
                 Some((_, Given::Bytes(input))) => Some(Target::of(watch.input(input, None).map_err(lost)?)),
                 Some((_, Given::Own(stdin))) if command.takes_input() => Some(Target::of(stdin)),
@@ -337,6 +349,7 @@ impl<'l> Interpreter<'l> {
             word,
             says,
             is_read,
+            reads,
         };
         let stderr = Streams { stdin: None, ..streams.clone() };
         let ends = streams.into_ends().map_err(lost)?;

@@ -32,7 +32,7 @@ pub(crate) use unix::ProcessTree;
 #[cfg(unix)]
 pub(crate) use unix::{Ends, Spawned};
 #[cfg(unix)]
-pub(super) use unix::{Script, Watch, prepare, run, run_passing_through, spawn, unreaped};
+pub(super) use unix::{Role, Script, Watch, prepare, run, run_passing_through, spawn, unreaped};
 #[cfg(windows)]
 pub use windows::own_descendants;
 #[cfg(windows)]

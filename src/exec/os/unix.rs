@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) use tree::ProcessTree;
 use tree::reap_late;
 pub(in crate::exec) use tree::unreaped;
-pub(in crate::exec) use watched::{Script, Watch};
+pub(in crate::exec) use watched::{Role, Script, Watch};
 
 use crate::exec::{End, Failure, Feed, Limits, Output, Started, StopSignal, Told};
 

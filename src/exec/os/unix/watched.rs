@@ -25,6 +25,20 @@ const FIRST_SOURCES: usize = 3;
 /// How long an exit may be kept back before what follows it is given up.
 const LOST: Duration = LETTING_GO.saturating_mul(5);
 
+/// How long the readers of a pipeline may print what they have read, once what wrote to them has ended after the deadline.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The part of a command in a pipeline, in the order in which commands are ended at the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// It reads from no other command.
+    Begins,
+    /// It reads from another command, and another one reads what it prints.
+    Passes,
+    /// It reads from another command, and what it prints is the output of the call.
+    Prints,
+}
+
 /// Decides what starts and when everything is over.
 pub(crate) trait Script {
     /// Starts what comes first. Returns how the whole has ended, if nothing runs.
@@ -33,6 +47,12 @@ pub(crate) trait Script {
     /// Hears how the command of this number has ended, or why it never began, and starts what follows. Returns how the whole has
     /// ended, if this was the last.
     fn ended(&mut self, number: usize, end: End, failure: Option<Failure>, watch: &mut Watch) -> Option<End>;
+
+    /// The part of the command of this number; by default it reads from no other.
+    fn role(&self, number: usize) -> Role {
+        let _ = number;
+        Role::Begins
+    }
 
     /// Hears that the commands are being ended, so that nothing starts any more and nothing is heard of them.
     fn stopped(&mut self);
@@ -45,6 +65,8 @@ struct Running {
     exited: Option<Instant>,
     /// Whether the script has heard of it.
     is_told: bool,
+    /// Its part, if the deadline has ended those before it and it may still print what they wrote.
+    spared: Option<Role>,
 }
 
 /// The commands that run, and their streams.
@@ -59,6 +81,8 @@ pub(crate) struct Watch {
     started: Instant,
     /// When everything was killed, if it was.
     killed: Option<Instant>,
+    /// Until when commands are spared, once all others have ended.
+    spared_until: Option<Instant>,
     /// Whether nothing of the commands is left but their output.
     is_draining: bool,
     /// How the whole has ended by itself.
@@ -101,6 +125,7 @@ impl Watch {
             heard: 0,
             started,
             killed: None,
+            spared_until: None,
             is_draining: false,
             end: None,
         }
@@ -136,7 +161,7 @@ impl Watch {
     pub(crate) fn watch(&mut self, started: Started) -> io::Result<usize> {
         let Started { child, launch } = started;
         let tree = ProcessTree::new(child, launch)?;
-        self.children.push(Running { tree, exited: None, is_told: false });
+        self.children.push(Running { tree, exited: None, is_told: false, spared: None });
         Ok(self.children.len() - 1)
     }
 
@@ -190,7 +215,8 @@ impl Watch {
 
     /// How long to wait at most until the next [`step`](Self::step).
     fn wait(&mut self) -> Duration {
-        let mut wait = self.phases.until().saturating_duration_since(Instant::now());
+        let until = self.spared_until.map_or(self.phases.until(), |spared| spared.min(self.phases.until()));
+        let mut wait = until.saturating_duration_since(Instant::now());
         let is_untold = |child: &Running| child.exited.is_some() && !child.is_told;
         let is_ending = match self.phases.is_running() {
             // Its exit is kept back, and no descriptor tells when it is not any more.
@@ -245,12 +271,14 @@ impl Watch {
         if !self.phases.is_running() {
             self.reap(now)?;
         }
+        self.end_spared(now);
         match self.phases.due(now) {
             Due::Nothing => {}
             Due::Terminate => {
-                self.children.iter().for_each(|child| child.tree.terminate());
+                self.terminate_but_readers(script);
                 script.stopped();
             }
+            Due::Kill if self.kill_but_printing(now) => {}
             Due::Kill => {
                 self.children.iter().for_each(|child| child.tree.kill());
                 self.killed = Some(now);
@@ -262,12 +290,62 @@ impl Watch {
         Ok(false)
     }
 
+    /// Sends SIGTERM at the deadline. Of a pipeline only the first commands get it: the others read the end of their input then,
+    /// and print what they have read, as they do in a shell (`timeout 60 npm test | tail -5`).
+    fn terminate_but_readers(&mut self, script: &dyn Script) {
+        let running = |child: &Running| child.exited.is_none();
+        let role = |number: usize, child: &Running| running(child).then(|| script.role(number));
+        let first = self.children.iter().enumerate().filter_map(|(number, child)| role(number, child)).min();
+        for (number, child) in self.children.iter_mut().enumerate() {
+            child.spared = role(number, child).filter(|role| Some(*role) > first);
+            if child.spared.is_none() {
+                child.tree.terminate();
+            }
+        }
+    }
+
+    /// Sends SIGTERM to the commands that were spared, once all others have ended and the time for the last words is over.
+    fn end_spared(&mut self, now: Instant) {
+        let mut running = self.children.iter().filter(|child| child.exited.is_none()).peekable();
+        if running.peek().is_none() || running.any(|child| child.spared.is_none()) {
+            return;
+        }
+        if now >= *self.spared_until.get_or_insert(now + LAST_WORDS) {
+            self.spared_until = None;
+            self.spare_nobody();
+        }
+    }
+
+    fn spare_nobody(&mut self) {
+        for child in &mut self.children {
+            if child.spared.take().is_some() {
+                child.tree.terminate();
+            }
+        }
+    }
+
+    /// Kills what still writes to a command that prints the output, and leaves that one more time; returns whether there is one.
+    fn kill_but_printing(&mut self, now: Instant) -> bool {
+        let running = |child: &&mut Running| child.exited.is_none();
+        let (printing, others): (Vec<_>, Vec<_>) =
+            self.children.iter_mut().filter(running).partition(|child| child.spared == Some(Role::Prints));
+        let is_one = !printing.is_empty() && !others.is_empty();
+        if is_one {
+            others.iter().for_each(|child| child.tree.kill());
+            printing.into_iter().for_each(|child| child.spared = None);
+            self.phases.wait_on(now, LAST_WORDS / 2);
+        }
+        is_one
+    }
+
     /// Takes a stop signal; returns whether it was one, and not only more input.
     fn stopped(&mut self, script: &mut dyn Script, stop: &StopSignal, now: Instant) -> bool {
         self.inputs.iter_mut().for_each(Input::refill);
         // If it can't be read, nobody is left to stop the commands.
         let reason = stop.read().unwrap_or(Some(StopReason::Shutdown));
         let Some(reason) = reason else { return false };
+        // Whoever stops the call does not wait for more of its output.
+        self.spare_nobody();
         if self.phases.stop(reason, now) {
             match reason {
                 StopReason::Interrupted => self.children.iter().for_each(|child| child.tree.interrupt()),
