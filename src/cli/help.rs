@@ -35,7 +35,8 @@ pub(super) fn text(about: Name, length: Length) -> String {
             )
         }
         (true, Length::Long) => format!(
-            "{own}\nSettings: a flag beats its variable, which beats the file, which beats the default.\n\n{}",
+            "{own}\nSettings: a flag beats its variable, which beats the file, which beats the default.\n\
+             A flag for a list replaces the list of the file: beside `write: [/srv/a]`, `--write /srv/b` grants /srv/b alone.\n\n{}",
             config::help()
         ),
     }

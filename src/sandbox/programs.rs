@@ -60,8 +60,9 @@ impl Executed {
         self.follow(program, walked, paths, writable, DEEPEST);
     }
 
-    /// What is executed when `program` alone is started, as [`add`](Self::add) finds it. If commands can write the program, they
-    /// decide which loader it names, so it gets that loader only if these files have it from a program that commands can't write.
+    /// Returns the files that are executed when `program` alone is started, as [`add`](Self::add) finds them. If commands can
+    /// write the program, they decide which loader it names, so it gets that loader only if these files have it from a program
+    /// that commands can't write.
     pub fn of_one(&self, program: &Path, paths: &CommandPaths, writable: &Places) -> Self {
         let mut one = Self::default();
         one.add(program, paths, writable);
@@ -87,14 +88,15 @@ impl Executed {
             let is_granted = granted.iter().any(|place| held.path().starts_with(place));
             !is_granted && !self.files.contains_key(held.identity())
         };
-        let warning = |not_followed: &NotFollowed| match not_followed {
+        let warning = |not_followed: &NotFollowed| {
+            match not_followed {
             NotFollowed::Unopened { program, why } => {
                 Some(format!("the program `{}` is not granted, since it can't be opened: {why}", program.display()))
             }
             NotFollowed::Link { program, link, needed } => needed.iter().any(is_missing).then(|| {
                 format!(
                     "the program `{}` is not granted: the link `{}` leads to it, which commands can make lead elsewhere; \
-                     name the file that is meant with `--exec`",
+                     name the file that is meant with `--exec` (in a file: add it to `exec:`)",
                     program.display(),
                     link.display()
                 )
@@ -105,10 +107,11 @@ impl Executed {
             NotFollowed::Needs { program, needed } => needed.iter().any(is_missing).then(|| {
                 format!(
                     "commands can write `{}`, so what it needs to start (its interpreter, its loader) is not \
-                     granted for it; name that with `--exec`",
+                     granted for it; name that with `--exec` (in a file: add it to `exec:`)",
                     program.display()
                 )
             }),
+        }
         };
         let mut warnings: Vec<String> = Vec::new();
         for warning in self.not_followed.iter().filter_map(warning) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
-use crate::config::{Config, EnvEntry};
+use crate::config::{Config, EnvEntry, Setting, Source};
 use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules;
@@ -20,7 +20,7 @@ use crate::policy::{
 };
 use crate::sandbox::Level;
 use crate::text::escape;
-use crate::tools::DescribedCommand;
+use crate::tools::{DescribedCommand, GrantLists, ListedIn};
 
 /// Returns the guard of programs; `None` if nothing is demanded of them.
 pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>> {
@@ -129,6 +129,25 @@ pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
 pub(super) fn hand_over(config: &Config) -> Option<Duration> {
     let is_on = config.background.value && config.keep_output.value > 0;
     Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
+}
+
+/// Where the operator would add what the sandbox is to grant: where the list is, else in the file that is in use.
+pub(super) fn grant_lists(config: &Config) -> GrantLists {
+    GrantLists {
+        read: listed_in(config, &config.read),
+        write: listed_in(config, &config.write),
+        exec: listed_in(config, &config.exec),
+        grant: listed_in(config, &config.grant),
+    }
+}
+
+fn listed_in<T>(config: &Config, list: &Setting<T>) -> ListedIn {
+    match &list.source {
+        Source::File(_) => ListedIn::File,
+        Source::Default if config.file.value.is_some() => ListedIn::File,
+        Source::Variable(name) => ListedIn::Variable(name),
+        Source::Default | Source::Code | Source::Flag(_) => ListedIn::Flag,
+    }
 }
 
 /// The directories in which files without a name can be created.

@@ -19,7 +19,7 @@ use super::tool_call::ToolCall;
 use crate::exec::{ExecError, Executor, Invocation, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
 use crate::policy::{Proposed, Refusal};
-use crate::tools::{ArgumentError, Call, Called, execute_result};
+use crate::tools::{ArgumentError, Call, Called, ReportSettings, execute_result};
 
 /// Why a call has no result. If a command exits with an error or runs into its deadline, that is a result.
 #[derive(Debug, Error)]
@@ -152,6 +152,7 @@ impl Parts {
         let success = command.success_exit_codes().to_vec();
         let own = command.rule().and_then(|rule| self.executor.for_rule(rule));
         let report = report_of(&self.report, &**own.as_ref().unwrap_or(&self.executor), command.rule());
+        let report = ReportSettings { directory: Some(command.directory().path().to_owned()), ..report };
         let invocation =
             Invocation { command, input, limits, stop, heartbeat: None, spool: None, feed: None, on_start: None };
         let outcome = self.run(invocation, own);

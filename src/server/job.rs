@@ -94,6 +94,7 @@ impl Job {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
         let report = report_of(&with.parts.report, &*with.executor, command.rule());
+        let report = ReportSettings { directory: Some(command.directory().path().to_owned()), ..report };
         let ending = Ending {
             key,
             word: command.words().first().cloned().unwrap_or_default(),

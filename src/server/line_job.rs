@@ -186,7 +186,9 @@ pub(super) fn report_of_line(
         let own = rule.and_then(|rule| executor.for_rule(rule));
         report_of(report, &**own.as_ref().unwrap_or(executor), rule).confined
     });
-    ReportSettings { confined: confined.collect(), unopened, ..report.clone() }
+    // A command after `cd` runs elsewhere.
+    let directory = (!planned.changes_directory()).then(|| planned.begin().directory.path().to_owned());
+    ReportSettings { confined: confined.collect(), unopened, directory, ..report.clone() }
 }
 
 /// Decides on pipelines at their turns, and has it recorded.

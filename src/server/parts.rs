@@ -194,6 +194,8 @@ impl Parts {
             },
             report: ReportSettings {
                 unopened: Vec::new(),
+                directory: None,
+                lists: configured::grant_lists(config),
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
                 confined: sandbox

@@ -330,7 +330,8 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
     if let Ok(answer) = &mut answer {
         answer.restarted = answer.restarted.take().or(before);
     }
-    let report = ReportSettings { kept_as: is_kept.then_some(key), ..report };
+    let ran_in = answer.as_ref().ok().map(|answer| answer.directory.path.to_path_buf());
+    let report = ReportSettings { kept_as: is_kept.then_some(key), directory: ran_in, ..report };
     // A restart of the shell isn't a command.
     if !facts.word.is_empty() {
         match &answer {

@@ -89,8 +89,8 @@ fn hint_for(end: End, [stdout, stderr]: [&Text<'_>; 2], settings: &ReportSetting
     let denial = |code| {
         let mut confined = settings.confined.iter().filter(|_| own.has_failed(code));
         // A file whose path is known needs no reading of messages.
-        let of_file = confined.clone().find_map(|confined| denial::hint_of_files(&settings.unopened, confined));
-        of_file.or_else(|| confined.find_map(|confined| denial::hint([&stderr.text, &stdout.text], confined)))
+        let of_file = confined.clone().find_map(|confined| denial::hint_of_files(confined, settings));
+        of_file.or_else(|| confined.find_map(|confined| denial::hint([&stderr.text, &stdout.text], confined, settings)))
     };
     match end {
         // It may have tried again and again.

@@ -3,12 +3,13 @@
 
 mod said;
 
+use std::borrow::Cow;
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::report::{Given, NetworkGrant};
+use super::report::{Given, GrantLists, ListedIn, NetworkGrant, ReportSettings};
 use crate::sandbox::{Access, Preset, Sandbox};
 use said::{Line, is_secret};
 
@@ -57,23 +58,38 @@ trait Surroundings {
     fn look(&self, path: &Path) -> Found;
     /// Whether the ordinary permissions let a file be read.
     fn is_readable(&self, path: &Path) -> bool;
+    /// The directory that the command ran in; `None` if it is not known.
+    fn directory(&self) -> Option<&Path>;
+    /// Where the operator would add a grant.
+    fn lists(&self) -> GrantLists;
     /// Whether the configuration of a project lies in this directory or above, so that commands may not write there.
     fn holds_settings(&self, directory: &Path) -> bool {
         directory.ancestors().any(|directory| self.look(&directory.join(CONFIGURATION)) == Found::Data)
     }
 }
 
-impl Surroundings for ConfinedBy {
+/// A command's sandbox, and the settings of its report.
+struct Real<'a>(&'a ConfinedBy, &'a ReportSettings);
+
+impl Surroundings for Real<'_> {
     fn network(&self) -> NetworkGrant {
-        self.network
+        self.0.network
     }
 
     fn writes_nothing(&self) -> bool {
-        self.writes_nothing
+        self.0.writes_nothing
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        self.1.directory.as_deref()
+    }
+
+    fn lists(&self) -> GrantLists {
+        self.1.lists
     }
 
     fn grants(&self, path: &Path, access: Access) -> bool {
-        self.sandbox.allows(path, access)
+        self.0.sandbox.allows(path, access)
     }
 
     fn is_readable(&self, path: &Path) -> bool {
@@ -120,18 +136,20 @@ fn is_executable(_metadata: &Metadata) -> bool {
 
 /// The hint for a confined command that failed and printed this to its standard error and its standard output; `None`
 /// if nothing in it looks like a refusal of the sandbox. Standard output counts only if standard error says nothing.
-pub(super) fn hint([stderr, stdout]: [&str; 2], confined: &ConfinedBy) -> Option<String> {
-    hint_of(stderr, confined).or_else(|| hint_of(stdout, confined))
+pub(super) fn hint([stderr, stdout]: [&str; 2], confined: &ConfinedBy, settings: &ReportSettings) -> Option<String> {
+    let surroundings = Real(confined, settings);
+    hint_of(stderr, &surroundings).or_else(|| hint_of(stdout, &surroundings))
 }
 
 /// The hint for files that could not be opened to write; `None` if all of them are granted, so that something else has refused it.
-pub(super) fn hint_of_files(files: &[PathBuf], confined: &ConfinedBy) -> Option<String> {
-    files.iter().filter_map(|file| file.to_str()).find_map(|file| hint_of_file(file, confined))
+pub(super) fn hint_of_files(confined: &ConfinedBy, settings: &ReportSettings) -> Option<String> {
+    let files = settings.unopened.iter().filter_map(|file| file.to_str());
+    files.into_iter().find_map(|file| hint_of_file(file, &Real(confined, settings)))
 }
 
 fn hint_of_file(file: &str, surroundings: &impl Surroundings) -> Option<String> {
     let denial = Denial {
-        path: Some(file),
+        path: Some(Cow::Borrowed(file)),
         is_own: true,
         is_write: true,
         is_replacement: false,
@@ -167,24 +185,54 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
         return Some(denial.hint(surroundings));
     }
     if denials.is_empty() && lines.iter().any(|line| line.0.contains(NO_REPOSITORY)) {
-        return Some(OF_REPOSITORY.to_owned());
+        return Some(format!("{OF_REPOSITORY}{}", surroundings.lists().read.adding("read", "~/.gitconfig")));
     }
     // Something names a path, and all that it names is granted: the ordinary permissions have refused it.
     let unnamed = denials.iter().find(|denial| denial.path.is_none())?;
-    Some(match (unnamed.is_write, surroundings.writes_nothing()) {
-        (true, true) => sentence(OF_RULE),
-        (true, false) if unnamed.is_replacement => {
-            sentence(&format!("`--write` of the directory that holds it, or {SETTINGS_ELSEWHERE}"))
+    let GrantLists { read, write, exec, grant: _ } = surroundings.lists();
+    let is_locked =
+        |directory: &&Path| !surroundings.grants(directory, Access::Write) && surroundings.holds_settings(directory);
+    let elsewhere = match surroundings.directory().filter(is_locked) {
+        Some(_) => format!(", or {SETTINGS_ELSEWHERE}"),
+        None => String::new(),
+    };
+    let is_write = unnamed.is_write;
+    let grant = match (write, is_write && unnamed.is_replacement) {
+        (_, _) if is_write && surroundings.writes_nothing() => return Some(sentence(OF_RULE)),
+        (ListedIn::Flag, true) => format!("`--write` of the directory that holds it, or {SETTINGS_ELSEWHERE}"),
+        (_, true) => format!("the directory that holds it{}, or {SETTINGS_ELSEWHERE}", write.place("write")),
+        (ListedIn::Flag, false) if is_write => {
+            format!("`--write` of the path that is needed, once it exists, or of its directory{elsewhere}")
         }
-        (true, false) => sentence("`--write` of the path that is needed, once it exists, or of its directory"),
-        (false, _) => sentence("`--read`, `--write` or `--exec` of the path that is needed"),
-    })
+        (_, false) if is_write => {
+            format!("the path that is needed, once it exists, or its directory{}{elsewhere}", write.place("write"))
+        }
+        (_, _) => {
+            let all = [("read", read), ("write", write), ("exec", exec)];
+            let list = |(flag, list)| match list {
+                ListedIn::Flag => format!("`--{flag}`"),
+                ListedIn::Variable(name) => format!("`{name}`"),
+                ListedIn::File => format!("`{flag}:`"),
+            };
+            let [read, or_write, or_exec] = all.map(list);
+            match write {
+                ListedIn::Flag => format!("{read}, {or_write} or {or_exec} of the path that is needed{elsewhere}"),
+                ListedIn::Variable(_) => {
+                    format!("the path that is needed to {read}, {or_write} or {or_exec}{elsewhere}")
+                }
+                ListedIn::File => format!(
+                    "the path that is needed to {read}, {or_write} or {or_exec} in the configuration file{elsewhere}"
+                ),
+            }
+        }
+    };
+    Some(sentence(&grant))
 }
 
 /// A refusal that a program reports.
 struct Denial<'a> {
-    /// The path or the name that was refused.
-    path: Option<&'a str>,
+    /// The path or the name that was refused. A relative one is taken from the command's directory.
+    path: Option<Cow<'a, str>>,
     /// Whether the error's own line names it.
     is_own: bool,
     is_write: bool,
@@ -213,16 +261,31 @@ impl<'a> Denial<'a> {
             let mut paths = below.chain(above).filter_map(|line| Some((*line, line.path()?)));
             paths.find(|(_, path)| is_possible(path))
         };
-        let found = match own {
+        // A guess from its words, so it counts only if the sandbox refuses it.
+        let relative = match (own, surroundings.directory()) {
+            (None, Some(directory)) => line.relative_path().and_then(|spelled| {
+                let full = spelled.split('/').fold(directory.to_owned(), |full, part| match part {
+                    "" | "." => full,
+                    ".." => full.parent().unwrap_or(directory).to_owned(),
+                    part => full.join(part),
+                });
+                let is_there = surroundings.look(full.parent()?) == Found::Other;
+                let is_refused = !surroundings.grants(&full, Access::Write);
+                Some((spelled, full.into_os_string().into_string().ok()?)).filter(|_| is_there && is_refused)
+            }),
+            (_, _) => None,
+        };
+        let found = match own.or(relative.as_ref().map(|(spelled, _)| *spelled)) {
             Some(path) => Some((line, path)),
             None if line.names_something() => None,
             None => around(),
         };
         let path = found.map(|(_, path)| path);
+        let full = relative.as_ref().map(|(_, full)| full.as_str()).or(path);
         let (before, behind) = found.and_then(|(line, path)| line.0.split_once(path)).unwrap_or((line.0, ""));
         // The words around a path say what was to be done with it; words inside the path say nothing about that. Another
         // line about the same path may say more: cargo fails to write a file, because it failed to open it.
-        let lies_there = path.map(|path| surroundings.look(Path::new(path)));
+        let lies_there = full.map(|path| surroundings.look(Path::new(path)));
         let is_execution =
             code.iter().any(|line| line.is_frame_in("subprocess.py")) || said::is_execution(before, behind);
         let about = |other: &&Line<'_>| path.is_some_and(|path| other.0.contains(path));
@@ -244,15 +307,25 @@ impl<'a> Denial<'a> {
                 && !surroundings.grants(path, Access::Write)
                 && surroundings.is_readable(path)
         };
+        let is_relative_write = relative.is_some()
+            && !is_execution
+            && full.is_some_and(|path| {
+                lies_there == Some(Found::Nothing) || surroundings.grants(Path::new(path), Access::Read)
+            });
+        // A temporary file has another name each time.
+        let is_temporary = said::is_temporary(before);
+        let is_write = says(said::is_write) || is_temporary || is_relative_write;
+        let is_replacement = says(said::is_replacement) || is_temporary;
+        let place = relative.as_ref().map(|(_, full)| Cow::Owned(full.clone())).or(path.map(Cow::Borrowed));
         Self {
-            path,
-            is_own: own.is_some(),
-            is_write: says(said::is_write)
+            path: place,
+            is_own: own.is_some() || relative.is_some(),
+            is_write: is_write
                 || is_opened && (lies_there == Some(Found::Nothing) || path.is_some_and(is_read_anyway))
                 || is_execution && matches!(lies_there, Some(Found::Data | Found::Nothing))
                 || path.is_some_and(|path| path.starts_with(SHARED_MEMORY))
                 || code.iter().any(Line::opens_to_write),
-            is_replacement: says(said::is_replacement),
+            is_replacement,
             is_execution,
             is_of_network: said::is_of_network(&without_file(line))
                 || line.path().is_none()
@@ -278,13 +351,15 @@ impl<'a> Denial<'a> {
     }
 
     /// The path that has to be granted.
-    fn place(&self) -> Option<&'a str> {
-        let directory = self.path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
-        if self.is_replacement { directory.filter(|directory| !directory.is_empty()) } else { self.path }
+    fn place(&self) -> Option<&str> {
+        let path = self.path.as_deref();
+        let directory = path.and_then(|path| path.rsplit_once('/')).map(|(directory, _)| directory);
+        if self.is_replacement { directory.filter(|directory| !directory.is_empty()) } else { path }
     }
 
     fn hint(&self, surroundings: &impl Surroundings) -> String {
-        let path = self.path.unwrap_or_default();
+        let path = self.path.as_deref().unwrap_or_default();
+        let lists = surroundings.lists();
         if is_secret(path) {
             return format!("{REFUSED}; work inside the allowed directories");
         }
@@ -292,12 +367,12 @@ impl<'a> Denial<'a> {
             return sentence(OF_RULE);
         }
         if let Some(preset) = Preset::ALL.into_iter().find(|preset| !self.is_write && concerns(*preset, path)) {
-            return sentence(&format!("`--grant {}`", preset.name()));
+            return sentence(&lists.grant.adding("grant", preset.name()));
         }
-        let flag = match self.access() {
-            Access::Write | Access::WriteAndExecute | Access::Device => "write",
-            Access::ReadAndExecute => "exec",
-            Access::Read => "read",
+        let (flag, list) = match self.access() {
+            Access::Write | Access::WriteAndExecute | Access::Device => ("write", lists.write),
+            Access::ReadAndExecute => ("exec", lists.exec),
+            Access::Read => ("read", lists.read),
         };
         // Git makes its files anew, beside a lock that is gone again.
         let of_git = path.find(GIT).filter(|_| self.is_write).and_then(|at| path.get(..at + GIT.len() - 1));
@@ -305,20 +380,23 @@ impl<'a> Denial<'a> {
         let place = known.or(self.place()).unwrap_or(path);
         // A path that was cut would not be a valid grant.
         let shown = |path| if str::len(path) > LONGEST { "PATH" } else { path };
-        let grant = format!("`--{flag} {}`", shown(place));
+        let grant = list.adding(flag, shown(place));
         let exists = |path: &&Path| surroundings.look(path) != Found::Nothing;
         let directory = Path::new(place).ancestors().find(exists).and_then(Path::to_str).unwrap_or("/");
         let is_missing = directory != place && self.is_write;
-        let elsewhere = if self.is_write && surroundings.holds_settings(Path::new(directory)) {
-            SETTINGS_ELSEWHERE.to_owned()
-        } else {
-            format!("`--write {}`", shown(directory))
-        };
+        let is_elsewhere = self.is_write && surroundings.holds_settings(Path::new(directory));
         sentence(&match (known, is_missing) {
             // What does not exist when the server starts is not granted.
-            (None, true) => format!("{grant} once it exists (`mkdir -p`, or an empty file), or {elsewhere}"),
-            (None, false) if elsewhere == SETTINGS_ELSEWHERE && self.is_replacement => elsewhere,
-            (None, false) if elsewhere == SETTINGS_ELSEWHERE && self.is_write => format!("{grant}, or {elsewhere}"),
+            (None, true) if is_elsewhere => {
+                format!("{grant} once it exists (`mkdir -p`, or an empty file), or {SETTINGS_ELSEWHERE}")
+            }
+            (None, true) => format!(
+                "{} once it exists (`mkdir -p`, or an empty file), or {}",
+                list.value(flag, shown(place)),
+                list.adding(flag, shown(directory))
+            ),
+            (None, false) if is_elsewhere && self.is_replacement => SETTINGS_ELSEWHERE.to_owned(),
+            (None, false) if is_elsewhere => format!("{grant}, or {SETTINGS_ELSEWHERE}"),
             (_, _) => grant,
         })
     }
@@ -361,7 +439,7 @@ const SETTINGS_ELSEWHERE: &str = "settings outside of the project (`allowexec in
 /// The error of `cargo fix` if its libgit2 may not open the user's settings, which it takes for no repository.
 const NO_REPOSITORY: &str = "no VCS found for this package";
 const OF_REPOSITORY: &str = "if the package lies in a repository, the sandbox has refused git's settings; pass `--allow-no-vcs`, or ask the operator \
-                             to add `--read` of `~/.gitconfig`";
+                             to add ";
 
 /// In the paths of its files.
 const GIT: &str = "/.git/";

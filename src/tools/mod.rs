@@ -28,7 +28,7 @@ pub use denial::ConfinedBy;
 pub(crate) use describe::shortened_list;
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
-pub use report::{Given, NetworkGrant, ReportSettings, execute_hint, execute_result};
+pub use report::{Given, GrantLists, ListedIn, NetworkGrant, ReportSettings, execute_hint, execute_result};
 pub(crate) use shell::{ShellCall, ShellTool};
 
 use std::sync::{Arc, OnceLock};

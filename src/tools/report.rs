@@ -55,6 +55,56 @@ impl NetworkGrant {
     }
 }
 
+/// Where the operator lists what the sandbox grants. A flag replaces the whole list of a file or of a variable, so the flag is
+/// named only if it makes the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListedIn {
+    /// In a flag, which may be repeated, or nowhere yet.
+    #[default]
+    Flag,
+    /// In this variable.
+    Variable(&'static str),
+    /// In the configuration file.
+    File,
+}
+
+impl ListedIn {
+    /// The words for adding a value to the list of this flag, behind "add ".
+    pub(crate) fn adding(self, flag: &str, value: &str) -> String {
+        format!("{}{}", self.value(flag, value), self.place(flag))
+    }
+
+    /// A value of the list, with the flag if that makes the list.
+    pub(super) fn value(self, flag: &str, value: &str) -> String {
+        match self {
+            Self::Flag => format!("`--{flag} {value}`"),
+            Self::Variable(_) | Self::File => format!("`{value}`"),
+        }
+    }
+
+    /// The words for the list, behind its new values; empty if the flag says it.
+    pub(super) fn place(self, flag: &str) -> String {
+        match self {
+            Self::Flag => String::new(),
+            Self::Variable(name) => format!(" to `{name}`"),
+            Self::File => format!(" to `{flag}:` in the configuration file"),
+        }
+    }
+}
+
+/// Where each kind of grant is listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GrantLists {
+    /// The list of `--read`.
+    pub read: ListedIn,
+    /// The list of `--write`.
+    pub write: ListedIn,
+    /// The list of `--exec`.
+    pub exec: ListedIn,
+    /// The list of `--grant`.
+    pub grant: ListedIn,
+}
+
 /// The settings that shape a result.
 #[derive(Debug, Clone, Default)]
 pub struct ReportSettings {
@@ -67,6 +117,10 @@ pub struct ReportSettings {
     pub confined: Vec<ConfinedBy>,
     /// The files of a line's redirections that the system did not let it write.
     pub unopened: Vec<PathBuf>,
+    /// The directory that the command ran in; `None` if it is not known.
+    pub directory: Option<PathBuf>,
+    /// Where the operator would add a grant.
+    pub lists: GrantLists,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
 }

@@ -658,7 +658,8 @@ fn a_node_project_keeps_the_tokens_of_npm_from_commands() {
 
 #[test]
 fn a_hint_for_what_is_missing_or_replaced_leads_to_what_works() {
-    let makefile = "new:\n\tmkdir $(CURDIR)/made\nreplace:\n\trm $(CURDIR)/README\n";
+    let makefile = "new:\n\tmkdir $(CURDIR)/made\nreplace:\n\trm $(CURDIR)/README\n\
+                    edit:\n\tsed -i s/x/y/ ./README\ntouched:\n\ttouch touched\n";
     let place = tempfile::tempdir().unwrap();
     // Without the quotes that make's shell would read.
     let root = dunce::canonicalize(place.path()).unwrap().join("plain");
@@ -677,8 +678,10 @@ fn a_hint_for_what_is_missing_or_replaced_leads_to_what_works() {
     // A redirection has the same way, by whichever directory it is reached.
     for line in ["echo x > NOTES.md", "(cd .allowexec && echo x > ../NOTES.md) | tail -5"] {
         let (_, result) = call(&file, line);
-        let named = format!("`--write {}` once it exists", root.join("NOTES.md").display());
+        let named =
+            format!("`{}` to `write:` in the configuration file once it exists", root.join("NOTES.md").display());
         assert!(result.contains(&named) && result.contains(elsewhere), "{line}: {result}");
+        assert!(!result.contains("--write"), "{result}");
     }
     let (_, result) = call(&file, "echo x > /tmp/out.txt");
     assert!(result.contains("leads outside the allowed directories"), "{result}");
@@ -687,11 +690,17 @@ fn a_hint_for_what_is_missing_or_replaced_leads_to_what_works() {
     assert!(result.contains("the temporary directory is one of the commands alone"), "{result}");
     let (exit, result) = call(&file, "make replace");
     assert!(exit == Some(2) && result.contains(&format!("ask the operator to add {elsewhere}")), "{result}");
-    // Both work.
+    let (exit, result) = call(&file, "make edit");
+    assert!(exit == Some(2) && result.contains(&format!("ask the operator to add {elsewhere}")), "{result}");
+    // A relative path is one in the directory of the call.
+    let (_, result) = call(&file, "make touched");
+    let named = format!("`{}` to `write:` in the configuration file once it exists", root.join("touched").display());
+    assert!(result.contains(&named) && result.contains(elsewhere), "{result}");
+    // All of them work.
     let output = allowexec(&root, &["init", "--to", "../settings"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let file = root.parent().unwrap().join("settings/allowexec.yaml");
-    for command in ["make new", "make replace"] {
+    for command in ["make edit", "make new", "make replace", "make touched"] {
         let (exit, result) = call(&file, command);
         assert_eq!(exit, Some(0), "{command}: {result}");
     }

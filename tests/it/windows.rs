@@ -438,7 +438,9 @@ fn doctor_tells_what_holds_commands_here() {
     let output = doctor.args(["doctor", "--allow", "probe"]).env("PATH", place.text("bin")).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["job object, which nothing leaves", "only Linux has Landlock", &format!("{}: probe", place.text("bin"))] {
+    for part in
+        ["job object, which nothing leaves", "only Linux has Landlock", &format!("{}: probe", place.text("bin"))]
+    {
         assert!(said.contains(part), "{part} is not in {said}");
     }
 }

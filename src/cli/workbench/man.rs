@@ -25,7 +25,7 @@ pub(super) fn page() -> String {
         let (usage, what) = help::words(name);
         let _ = writeln!(page, ".TP\n.B {}\n{}", text(usage), broken(&text(what)));
     }
-    page.push_str(".SH OPTIONS\nA flag beats its variable, which beats the file, which beats the default.\n");
+    page.push_str(".SH OPTIONS\nA flag beats its variable, which beats the file, which beats the default.\nA flag for a list replaces the list of the file.\n");
     for group in Group::ALL {
         let _ = writeln!(page, ".SS \"{}\"", text(group.heading()));
         for spec in SETTINGS.iter().filter(|spec| spec.group == group) {

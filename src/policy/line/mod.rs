@@ -259,6 +259,12 @@ impl PlannedLine {
         self.timeout
     }
 
+    /// Whether a command of it changes the directory of those after it.
+    pub(crate) fn changes_directory(&self) -> bool {
+        let mut builtins = self.decided.iter().filter(|part| part.kind == PartKind::Builtin);
+        builtins.any(|part| part.explanation.words.first().is_some_and(|word| word == "cd"))
+    }
+
     /// The rule of each command that a program runs, in their order; `None` for one of which only the name is allowed.
     pub(crate) fn rules(&self) -> impl Iterator<Item = Option<&Arc<CommandRule>>> {
         self.decided.iter().filter(|part| part.kind == PartKind::Command).map(|part| match &part.explanation.rule {

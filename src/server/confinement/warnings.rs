@@ -67,7 +67,9 @@ pub(super) fn unstartable(
         // Such a rule grants nothing of `--exec`.
         let executes_own = allow.rules().head(name).is_some_and(|rule| rule.sandbox.exec_own);
         let said = said.into_iter().map(|warning| match warning.rsplit_once("; name ").filter(|_| executes_own) {
-            Some((why, _)) => format!("{why}, and its rule has `exec: own`; keep the program where commands can't write"),
+            Some((why, _)) => {
+                format!("{why}, and its rule has `exec: own`; keep the program where commands can't write")
+            }
             None => warning,
         });
         let Some(program) = program(name) else { continue };

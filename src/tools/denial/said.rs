@@ -131,6 +131,53 @@ impl<'a> Line<'a> {
     }
 }
 
+impl<'a> Line<'a> {
+    /// The relative path that the line names, if its words can be one: the last word in quotes, else the word in front of the
+    /// reason (`sed: couldn't open temporary file ./sedwnYAnk: Permission denied`), but not the program that speaks.
+    pub fn relative_path(&self) -> Option<&'a str> {
+        const REASONS: [&str; 3] = [": permission denied", ": operation not permitted", ": cannot open"];
+        let line = without_shell(self.0);
+        let is_path = |word: &&str| {
+            let has_odd = word.contains(|c: char| c.is_control() || "()[]{}<>*|;`'\"‘’".contains(c));
+            let is_number = word.chars().all(|c| c.is_ascii_digit() || c == '.' && word.len() > 2);
+            !word.is_empty()
+                && word.len() < 256
+                && !has_odd
+                && !is_number
+                && !word.starts_with(['/', '-', '~'])
+                && !is_place(word)
+        };
+        let quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
+            let (before, inner) = (line.get(..place)?, line.get(place + quote.len()..)?);
+            // Neither an apostrophe within a word, nor the function of a traceback of Ruby.
+            if before.ends_with(char::is_alphanumeric) || before.ends_with(":in ") {
+                return None;
+            }
+            let end = match quote {
+                "‘" => "’",
+                "`" if !inner.contains('`') => "'",
+                quote => quote,
+            };
+            inner.get(..inner.find(end)?)
+        });
+        if let Some(word) = quoted.filter(is_path).last() {
+            return Some(word);
+        }
+        let lower = line.to_ascii_lowercase();
+        let end = REASONS.iter().filter_map(|reason| lower.find(reason)).min()?;
+        let said = line.get(..end)?;
+        let (speaker, about) = said.rsplit_once(": ").unwrap_or(("", said));
+        let word = about.rsplit(' ').next()?;
+        let is_named = !speaker.is_empty() || about.contains(' ');
+        Some(word).filter(is_path).filter(|_| is_named)
+    }
+}
+
+/// Whether the words in front of a path say that it is a temporary file.
+pub(super) fn is_temporary(before: &str) -> bool {
+    before.to_ascii_lowercase().contains("temporary file")
+}
+
 /// Whether a word is a place in code: a file with a line.
 fn is_place(word: &str) -> bool {
     word.split(':').skip(1).any(|part| part.starts_with(|first: char| first.is_ascii_digit()))

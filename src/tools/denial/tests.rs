@@ -7,9 +7,16 @@ use super::*;
 struct Fake {
     network: NetworkGrant,
     writes_nothing: bool,
+    directory: Option<&'static str>,
+    listed: ListedIn,
 }
 
-const STRICT: Fake = Fake { network: NetworkGrant::OfServer(Given::Nothing), writes_nothing: false };
+const STRICT: Fake = Fake {
+    network: NetworkGrant::OfServer(Given::Nothing),
+    writes_nothing: false,
+    directory: None,
+    listed: ListedIn::Flag,
+};
 
 impl Surroundings for Fake {
     fn network(&self) -> NetworkGrant {
@@ -18,6 +25,15 @@ impl Surroundings for Fake {
 
     fn writes_nothing(&self) -> bool {
         self.writes_nothing
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        self.directory.map(Path::new)
+    }
+
+    fn lists(&self) -> GrantLists {
+        let Self { listed, .. } = *self;
+        GrantLists { read: listed, write: listed, exec: listed, grant: listed }
     }
 
     fn grants(&self, path: &Path, access: Access) -> bool {
@@ -348,6 +364,105 @@ fn of_the_failures_of_real_tools_the_hint_names_what_was_refused() {
     }
 }
 
+const ELSEWHERE: &str = "settings outside of the project (`allowexec init --to DIR`)";
+
+/// The errors of real tools that name a path relative to their directory, and the path.
+const RELATIVE: &[(&str, &str)] = &[
+    ("touch: cannot touch 'new.txt': Permission denied", "new.txt"),
+    ("touch: cannot touch './new.txt': Permission denied", "new.txt"),
+    ("mkdir: cannot create directory ‘a/new’: Permission denied", "a/new"),
+    ("/bin/sh: 1: cannot create new.txt: Permission denied", "new.txt"),
+    ("bash: line 1: new.txt: Permission denied", "new.txt"),
+    ("tar: new.tar: Cannot open: Permission denied\ntar: Error is not recoverable: exiting now", "new.tar"),
+    ("mv: cannot create regular file 'new.txt': Permission denied", "new.txt"),
+    ("cc1: fatal error: opening output file new.o: Permission denied", "new.o"),
+    ("PermissionError: [Errno 13] Permission denied: 'new'", "new"),
+    (
+        "Traceback (most recent call last):\n  File \"/srv/run.py\", line 1, in <module>\n    os.mkdir('new')\n\
+         PermissionError: [Errno 13] Permission denied: 'new'",
+        "new",
+    ),
+    ("E       PermissionError: [Errno 13] Permission denied: 'a/new'", "a/new"),
+    ("Error: EACCES: permission denied, mkdir 'new'", "new"),
+    ("Error: EACCES: permission denied, open 'new.js'", "new.js"),
+    ("open new.out: permission denied", "new.out"),
+    ("go: open new.sum: permission denied", "new.sum"),
+    ("fatal: could not create work tree dir 'new': Permission denied", "new"),
+    ("cp: cannot create regular file 'new file': Permission denied", "new file"),
+];
+
+#[test]
+fn a_relative_path_is_taken_from_the_commands_directory() {
+    let settled = Fake { directory: Some("/srv/settled"), ..STRICT };
+    let other = Fake { directory: Some("/srv/other"), ..STRICT };
+    for (output, path) in RELATIVE {
+        let missing = "once it exists (`mkdir -p`, or an empty file), or";
+        let deep = if *path == "a/new" { "/srv/other/a" } else { "/srv/other" };
+        check(other, output, Some(&format!("`--write /srv/other/{path}` {missing} `--write {deep}`")));
+        check(settled, output, Some(&format!("`--write /srv/settled/{path}` {missing} {ELSEWHERE}")));
+        // It is written anyway.
+        let said = hint_of(output, &Fake { directory: Some("/srv/project"), ..STRICT });
+        assert!(!said.is_some_and(|said| said.contains("/srv/project")), "{output}");
+    }
+    // What is made anew, replaced or removed is a matter of the directory.
+    for output in [
+        "sed: couldn't open temporary file ./sedwnYAnk: Permission denied",
+        "perl: Can't create temporary file ./newXYZ: Permission denied",
+        "rm: cannot remove 'README.md': Permission denied",
+        "mv: cannot move 'a.py' to 'b.py': Permission denied",
+        "error: unable to unlink old 'README.md': Permission denied",
+    ] {
+        check(other, output, Some("`--write /srv/other`"));
+        check(settled, output, Some(ELSEWHERE));
+    }
+    check(other, "cat: data.csv: Permission denied", Some("`--read /srv/other/data.csv`"));
+    check(other, "cat: ../data.csv: Permission denied", Some("`--read /srv/data.csv`"));
+    // These name none.
+    for output in [
+        "PermissionError: [Errno 13] Permission denied",
+        "mkdir: Permission denied",
+        "npm error code EPERM",
+        "git@example.com: Permission denied (publickey).",
+        "/usr/lib/ruby/3.1.0/fileutils.rb:243:in `mkdir': Permission denied",
+    ] {
+        let said = hint_of(output, &settled).unwrap_or_default();
+        assert!(!said.contains("/srv/settled") && said.ends_with(&format!(", or {ELSEWHERE}")), "{output}: {said}");
+    }
+}
+
+#[test]
+fn where_a_file_or_a_variable_lists_the_grants_the_flag_that_would_replace_them_is_not_named() {
+    let file = Fake { listed: ListedIn::File, directory: Some("/srv/settled"), ..STRICT };
+    let variable = Fake { listed: ListedIn::Variable("ALLOWEXEC_X"), ..STRICT };
+    for (output, in_file) in [
+        ("cat: /srv/data.csv: Permission denied", "`/srv/data.csv` to `read:` in the configuration file".to_owned()),
+        ("sh: 1: /opt/tool: Permission denied", "`/opt/tool` to `exec:` in the configuration file".to_owned()),
+        (
+            "touch: cannot touch '/etc/new': Permission denied",
+            "`/etc/new` once it exists (`mkdir -p`, or an empty file), or `/etc` to `write:` in the configuration file"
+                .to_owned(),
+        ),
+        (
+            "touch: cannot touch 'x': Permission denied",
+            format!("`/srv/settled/x` to `write:` in the configuration file, or {ELSEWHERE}"),
+        ),
+        (
+            "npm error code EPERM",
+            format!(
+                "the path that is needed to `read:`, `write:` or `exec:` in the configuration file, or {ELSEWHERE}"
+            ),
+        ),
+        (
+            "warning: unable to access '/root/.gitconfig': Permission denied",
+            "`git` to `grant:` in the configuration file".to_owned(),
+        ),
+    ] {
+        check(file, output, Some(&in_file));
+        let said = hint_of(output, &variable).unwrap_or_default();
+        assert!(!said.contains("`--") && said.contains("to `ALLOWEXEC_X`"), "{output}: {said}");
+    }
+}
+
 #[test]
 fn what_is_granted_already_is_never_named() {
     let online = Fake { network: NetworkGrant::None, ..STRICT };
@@ -402,7 +517,7 @@ fn the_file_of_a_redirection_is_named_with_what_helps() {
 
 #[test]
 fn a_rule_that_takes_something_is_named() {
-    let rule = Fake { network: NetworkGrant::OfRule(Given::Nothing), writes_nothing: true };
+    let rule = Fake { network: NetworkGrant::OfRule(Given::Nothing), writes_nothing: true, ..STRICT };
     let network = Some("`network: full` to the `sandbox` of its rule");
     check(rule, "curl: (6) Could not resolve host: example.com", network);
     let listening = Some("`network: loopback`, or `network: full` for other machines, to the `sandbox` of its rule");
@@ -470,7 +585,7 @@ fn a_hint_stays_short_whatever_was_printed() {
 fn cargo_that_finds_no_repository_needs_the_settings_of_git() {
     let said = "error: no VCS found for this package and `cargo fix` can potentially perform destructive changes; if you'd like to \
                 suppress this error pass `--allow-no-vcs`\n";
-    assert_eq!(hint_of(said, &STRICT).as_deref(), Some(OF_REPOSITORY));
+    assert_eq!(hint_of(said, &STRICT), Some(format!("{OF_REPOSITORY}`--read ~/.gitconfig`")));
     // What was refused by its path says more.
     let denial = format!("{said}cat: /srv/x: Permission denied\n");
     assert!(hint_of(&denial, &STRICT).is_some_and(|hint| hint.contains("/srv/x")));

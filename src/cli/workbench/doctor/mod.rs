@@ -194,7 +194,7 @@ struct Report {
     network: Network,
 }
 
-/// What this platform enforces of one thing.
+/// A restriction of commands, and how this platform enforces it.
 struct PlatformRow {
     what: String,
     how: String,

@@ -157,9 +157,9 @@ impl Report {
                 None => directories.push((directory, vec![name])),
             }
         }
-        let grouped = directories.into_iter().flat_map(|(directory, names)| {
-            indented(&format!("{}: {}", escape(&directory), escape(&names.join(", "))))
-        });
+        let grouped = directories
+            .into_iter()
+            .flat_map(|(directory, names)| indented(&format!("{}: {}", escape(&directory), escape(&names.join(", ")))));
         let lines: Vec<String> = grouped.chain(alone).collect();
         if lines.is_empty() { lines.concat() } else { list(palette, "programs", &lines) }
     }
@@ -172,7 +172,9 @@ impl Report {
         });
         let file = files.last();
         let heading = match file {
-            Some(file) => format!("settings of `{}` (all others are at their default: `allowexec doctor --json`)", file.display()),
+            Some(file) => {
+                format!("settings of `{}` (all others are at their default: `allowexec doctor --json`)", file.display())
+            }
             None => "settings (all others are at their default: `allowexec doctor --json`)".to_owned(),
         };
         let is_made = self.rows.iter().filter(|row| row.source != Source::Default);
@@ -274,9 +276,11 @@ mod tests {
 
     #[test]
     fn a_program_is_listed_by_its_directory_if_that_says_where_it_is() {
-        for (name, path, is) in
-            [("ls", "/usr/bin/ls", true), (".venv/bin/ruff", "/p/.venv/bin/ruff", true), ("py", "/usr/bin/python3", false)]
-        {
+        for (name, path, is) in [
+            ("ls", "/usr/bin/ls", true),
+            (".venv/bin/ruff", "/p/.venv/bin/ruff", true),
+            ("py", "/usr/bin/python3", false),
+        ] {
             assert_eq!(is_file_of(name, Path::new(path)), is, "{name}");
         }
     }

@@ -185,7 +185,7 @@ fn repositories(config: &Config, parts: &Parts) -> Vec<Risk> {
                     root.join(".git").display(),
                     path.display()
                 ),
-                format!("add `--read {}`", path.display()),
+                format!("add {}", parts.report.lists.read.adding("read", &path.display().to_string())),
             ));
         }
     }

@@ -9,6 +9,7 @@ use crate::files::read_regular;
 use crate::policy::rules::CommandRule;
 use crate::sandbox::{Level, Preset, is_executed_anyway};
 use crate::server::Parts;
+use crate::tools::ListedIn;
 
 /// Tools that are often installed outside of the system's directories, and the preset that may grant their installation.
 const INSTALLED: [(&str, Preset); 9] = [
@@ -68,6 +69,18 @@ impl Tools<'_> {
             && allow.rules().get(name).is_none_or(|rule| CommandRule::is_plain_any(rule))
     }
 
+    /// The words for a preset, behind "add ".
+    fn granting(&self, preset: Preset) -> String {
+        self.parts.report.lists.grant.adding("grant", preset.name())
+    }
+
+    /// The words for paths that may be executed, behind "add ".
+    fn executing(&self, paths: &[PathBuf]) -> String {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let list = self.parts.report.lists.exec;
+        list.adding("exec", &paths.join(if list == ListedIn::Flag { "," } else { "`, `" }))
+    }
+
     fn has(&self, preset: Preset) -> bool {
         self.config.grant.value.contains(&preset)
     }
@@ -106,7 +119,7 @@ impl Tools<'_> {
             || is_granted(self.config, &self.config.exec.value, &manager.join("versions"));
         // These shims are scripts, which start programs of the system.
         let is_strict = self.config.sandbox.value == Level::Strict;
-        let grant = if is_usual { "`--grant python`".to_owned() } else { format!("`--exec {}`", manager.display()) };
+        let grant = if is_usual { self.granting(Preset::Python) } else { self.executing(&[manager.to_owned()]) };
         let real = format!("put the directory of the real program in PATH before the shims{}", chosen(manager));
         let help = if is_granted { real } else { format!("add {grant}, and {real}") };
         (!is_granted || is_strict).then(|| {
@@ -124,15 +137,17 @@ impl Tools<'_> {
     fn shim_of_rustup(&self, name: &str, bin: &Path) -> Option<Risk> {
         let rustup = self.config.surroundings.variable("RUSTUP_HOME").map(PathBuf::from);
         let (toolchains, help) = match rustup.filter(|path| path.is_absolute()) {
-            None => (None, "add `--grant rust`".to_owned()),
-            Some(rustup) => (
-                Some(rustup.join("toolchains")),
-                format!(
-                    "add `--exec {},{1}/toolchains --read {1}/settings.toml --env RUSTUP_HOME`",
-                    bin.display(),
-                    rustup.display()
-                ),
-            ),
+            None => (None, format!("add {}", self.granting(Preset::Rust))),
+            Some(rustup) => {
+                let toolchains = rustup.join("toolchains");
+                let settings = rustup.join("settings.toml").display().to_string();
+                let help = format!(
+                    "add {}, {} and `--env RUSTUP_HOME`",
+                    self.executing(&[bin.to_owned(), toolchains.clone()]),
+                    self.parts.report.lists.read.adding("read", &settings)
+                );
+                (Some(toolchains), help)
+            }
         };
         let exec = &self.config.exec.value;
         let is_granted = match &toolchains {
@@ -165,9 +180,9 @@ impl Tools<'_> {
                 return None;
             }
             let grant = if self.is_in(preset, installation) {
-                format!("`--grant {}`", preset.name())
+                self.granting(preset)
             } else {
-                format!("`--exec {}`", installation.display())
+                self.executing(&[installation.to_owned()])
             };
             Some(Risk::new(
                 format!(
@@ -193,7 +208,7 @@ impl Tools<'_> {
                 reported.push((name, preset));
                 risks.push(Risk::new(
                     format!("`{name}` reads `{}`, which the sandbox does not grant", path.display()),
-                    format!("add `--grant {}`", preset.name()),
+                    format!("add {}", self.granting(preset)),
                 ));
             }
         }
@@ -212,7 +227,7 @@ impl Tools<'_> {
         let first = if cache.exists() { "" } else { "make that directory, and " };
         vec![Risk::new(
             format!("`go` builds nothing without its cache, `{}`, which commands can't write", cache.display()),
-            format!("{first}add `--write {}`", cache.display()),
+            format!("{first}add {}", self.parts.report.lists.write.adding("write", &cache.display().to_string())),
         )]
     }
 
@@ -265,7 +280,7 @@ impl Tools<'_> {
         (!paths.is_empty()).then(|| {
             Risk::new(
                 format!("`{name}` starts programs that `strict` does not grant: `{}`", list(&paths, "`, `")),
-                format!("{first}add `--exec {}`", list(&paths, ",")),
+                format!("{first}add {}", self.executing(&paths)),
             )
         })
     }
