@@ -48,7 +48,7 @@ fn answer(agent: Agent, verdict: &Verdict) -> Answer {
     respond(agent, event.as_bytes(), Unknown::Deny, |_| Ok(verdict.clone()))
 }
 
-/// What an answer prints.
+/// The output of an answer.
 fn printed(answer: &Answer) -> Option<Value> {
     answer.output.as_ref().map(|output| serde_json::from_str(output).unwrap())
 }

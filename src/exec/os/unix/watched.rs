@@ -25,7 +25,7 @@ const FIRST_SOURCES: usize = 3;
 /// How long an exit may be kept back before what follows it is given up.
 const LOST: Duration = LETTING_GO.saturating_mul(5);
 
-/// How long the readers of a pipeline may print what they have read, once what wrote to them has ended after the deadline.
+/// The time in which the readers of a pipeline may print what they have read, once what wrote to them has ended after the deadline.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The part of a command in a pipeline, in the order in which commands are ended at the deadline.
