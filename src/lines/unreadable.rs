@@ -194,6 +194,8 @@ fn instead_of_keyword(word: &str) -> &'static str {
     match word {
         "time" => "leave `time` out: `list_calls` says how long calls took",
         "{" => "write `( … )` around the commands",
+        "if" | "[[" => "write commands one by one with `&&`, `||` and `;`, as in `test -f FILE && COMMAND`",
+        "for" => "write commands one by one with `&&`, `||` and `;`, or one command for all files (`wc -l src/*.rs`)",
         _ => "write commands one by one with `&&`, `||` and `;`",
     }
 }

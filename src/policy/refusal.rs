@@ -164,10 +164,11 @@ fn variable_advice(name: &str, bar: VariableBar) -> String {
             "the operator has not allowed it; leave it out, or ask for `line_env: [{name}]` in the configuration (`--line-env {name}`)"
         ),
         VariableBar::Set => format!(
-            "its rule sets it for each call; leave it out, or ask for another `env: {{set: {{{name}: …}}}}` there"
+            "its rule sets it for each call, so no line sets it; leave it out, or ask for another value in the rule (`env: {{set: {{{name}: …}}}}`)"
         ),
         VariableBar::Removed => format!(
-            "its rule removes it; leave it out, or ask for `env: {{set: {{{name}: …}}}}` in the rule, in place of `{name}` in its `unset`"
+            "its rule removes it, so no line sets it; leave it out, or ask for one value for every call (`env: {{set: {{{name}: …}}}}` in the rule, \
+             in place of `{name}` in its `unset`)"
         ),
         VariableBar::Reading => {
             "it changes how the program reads the words that the rule describes; leave it out".to_owned()

@@ -636,12 +636,12 @@ fn what_lets_a_line_set_a_variable_is_true() {
         ("TAKEN=b", "`line_env: [TAKEN]`", true),
         (
             "SET=b",
-            "its rule sets it for each call; leave it out, or ask for another `env: {set: {SET: …}}` there",
+            "its rule sets it for each call, so no line sets it; leave it out, or ask for another value in the rule (`env: {set: {SET: …}}`)",
             false,
         ),
         (
             "GONE=b",
-            "its rule removes it; leave it out, or ask for `env: {set: {GONE: …}}` in the rule, in place of `GONE` in its `unset`",
+            "its rule removes it, so no line sets it; leave it out, or ask for one value for every call (`env: {set: {GONE: …}}` in the rule, in place of `GONE` in its `unset`)",
             false,
         ),
         (

@@ -179,7 +179,7 @@ fn pinned(
         Some(_) | None => None,
     };
     if let Some(what) = from_input {
-        let text = format!("`{}` {what}; leave `stdin: true` out", command.name);
+        let text = format!("`{}` {what}: its rule says `stdin: true`", command.name);
         warnings.push(PolicyWarning { origin: form.origin.clone(), text });
     }
     Ok(())
