@@ -151,6 +151,7 @@ fn hint_of_file(file: &str, surroundings: &impl Surroundings) -> Option<String> 
     let denial = Denial {
         path: Some(Cow::Borrowed(file)),
         is_own: true,
+        is_relative: false,
         is_write: true,
         is_replacement: false,
         is_execution: false,
@@ -181,7 +182,8 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
     // The error's own line names what was refused better than those around it.
     let named = denials.iter().filter(|denial| denial.path.is_some());
     let own = named.clone().filter(|denial| denial.is_own);
-    if let Some(denial) = own.chain(named).find(|denial| !denial.is_granted(surroundings)) {
+    let absolute = own.clone().filter(|denial| !denial.is_relative);
+    if let Some(denial) = absolute.chain(own).chain(named).find(|denial| !denial.is_granted(surroundings)) {
         return Some(denial.hint(surroundings));
     }
     if denials.is_empty() && lines.iter().any(|line| line.0.contains(NO_REPOSITORY)) {
@@ -235,6 +237,8 @@ struct Denial<'a> {
     path: Option<Cow<'a, str>>,
     /// Whether the error's own line names it.
     is_own: bool,
+    /// Whether the path was a relative one, which is a guess.
+    is_relative: bool,
     is_write: bool,
     /// Whether a file was to be removed, renamed or replaced, which is a write to its directory.
     is_replacement: bool,
@@ -269,8 +273,11 @@ impl<'a> Denial<'a> {
                     ".." => full.parent().unwrap_or(directory).to_owned(),
                     part => full.join(part),
                 });
-                let is_there = surroundings.look(full.parent()?) == Found::Other;
-                let is_refused = !surroundings.grants(&full, Access::Write);
+                let parent = full.parent()?;
+                let is_there = surroundings.look(parent) == Found::Other;
+                // In a directory that is granted it is a link to elsewhere, and the link is no grant.
+                let is_refused =
+                    !surroundings.grants(&full, Access::Write) && !surroundings.grants(parent, Access::Write);
                 Some((spelled, full.into_os_string().into_string().ok()?)).filter(|_| is_there && is_refused)
             }),
             (_, _) => None,
@@ -320,6 +327,7 @@ impl<'a> Denial<'a> {
         Self {
             path: place,
             is_own: own.is_some() || relative.is_some(),
+            is_relative: relative.is_some(),
             is_write: is_write
                 || is_opened && (lies_there == Some(Found::Nothing) || path.is_some_and(is_read_anyway))
                 || is_execution && matches!(lies_there, Some(Found::Data | Found::Nothing))

@@ -147,7 +147,7 @@ impl<'a> Line<'a> {
                 && !word.starts_with(['/', '-', '~'])
                 && !is_place(word)
         };
-        let quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
+        let mut quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
             let (before, inner) = (line.get(..place)?, line.get(place + quote.len()..)?);
             // Neither an apostrophe within a word, nor the function of a traceback of Ruby.
             if before.ends_with(char::is_alphanumeric) || before.ends_with(":in ") {
@@ -160,7 +160,7 @@ impl<'a> Line<'a> {
             };
             inner.get(..inner.find(end)?)
         });
-        if let Some(word) = quoted.filter(is_path).last() {
+        if let Some(word) = quoted.rfind(is_path) {
             return Some(word);
         }
         let lower = line.to_ascii_lowercase();
@@ -168,7 +168,9 @@ impl<'a> Line<'a> {
         let said = line.get(..end)?;
         let (speaker, about) = said.rsplit_once(": ").unwrap_or(("", said));
         let word = about.rsplit(' ').next()?;
-        let is_named = !speaker.is_empty() || about.contains(' ');
+        // `run.sh: 1: rm: Permission denied` is about a command that dash found in PATH.
+        let is_command = speaker.rsplit(": ").next().is_some_and(|number| number.parse::<u32>().is_ok());
+        let is_named = about.contains(' ') || about.contains('/') || !speaker.is_empty() && !is_command;
         Some(word).filter(is_path).filter(|_| is_named)
     }
 }

@@ -166,11 +166,11 @@ impl Report {
 
     /// Describes the settings that somebody made.
     fn settings(&self, palette: Palette) -> String {
-        let files = self.rows.iter().filter_map(|row| match &row.source {
+        let mut files = self.rows.iter().filter_map(|row| match &row.source {
             Source::File(file) => Some(file),
             Source::Default | Source::Code | Source::Variable(_) | Source::Flag(_) => None,
         });
-        let file = files.last();
+        let file = files.next();
         let heading = match file {
             Some(file) => {
                 format!("settings of `{}` (all others are at their default: `allowexec doctor --json`)", file.display())
