@@ -145,6 +145,8 @@ impl<'a> Line<'a> {
                 && !has_odd
                 && !is_number
                 && !word.starts_with(['/', '-', '~'])
+                // One that leads upwards may be meant to get out of the project: nobody is told to grant it.
+                && !word.split('/').any(|part| part == "..")
                 && !is_place(word)
         };
         let mut quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {

@@ -416,9 +416,9 @@ fn a_relative_path_is_taken_from_the_commands_directory() {
         check(settled, output, Some(ELSEWHERE));
     }
     check(other, "cat: data.csv: Permission denied", Some("`--read /srv/other/data.csv`"));
-    check(other, "cat: ../data.csv: Permission denied", Some("`--read /srv/data.csv`"));
     // These name none.
     for output in [
+        "cat: ../data.csv: Permission denied",
         "PermissionError: [Errno 13] Permission denied",
         "mkdir: Permission denied",
         "npm error code EPERM",

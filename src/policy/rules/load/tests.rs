@@ -635,8 +635,7 @@ fn what_runs_code_of_its_input_is_told_of() {
     assert_eq!(of("python3", "[]"), [format!("`python3` {input}")]);
     assert_eq!(of("sh", "[{one_of: [\"-s\"]}]"), [format!("`sh` {input}")]);
     assert_eq!(of("env", "[{one_of: [nice]}, {one_of: [node]}]"), [format!("`env` starts `node`, which {input}")]);
-    let words =
-        "adds words of its input to those of the call, and no check of arguments sees them: its rule says `stdin: true`";
+    let words = "adds words of its input to those of the call, and no check of arguments sees them: its rule says `stdin: true`";
     assert_eq!(of("xargs", "[{one_of: [ls]}]"), [format!("`xargs` {words}")]);
     assert_eq!(of("nice", "[{one_of: [xargs]}, {one_of: [ls]}]"), [format!("`nice` {words}")]);
     for (command, rule) in [("python3", "[{one_of: [run.py]}]"), ("env", "[{one_of: [ls]}]"), ("ls", "[]")] {
