@@ -364,9 +364,11 @@ fn of_the_failures_of_real_tools_the_hint_names_what_was_refused() {
     }
 }
 
+#[cfg(unix)]
 const ELSEWHERE: &str = "settings outside of the project (`allowexec init --to DIR`)";
 
 /// The errors of real tools that name a path relative to their directory, and the path.
+#[cfg(unix)]
 const RELATIVE: &[(&str, &str)] = &[
     ("touch: cannot touch 'new.txt': Permission denied", "new.txt"),
     ("touch: cannot touch './new.txt': Permission denied", "new.txt"),
@@ -392,6 +394,7 @@ const RELATIVE: &[(&str, &str)] = &[
 ];
 
 #[test]
+#[cfg(unix)]
 fn a_relative_path_is_taken_from_the_commands_directory() {
     let settled = Fake { directory: Some("/srv/settled"), ..STRICT };
     let other = Fake { directory: Some("/srv/other"), ..STRICT };
@@ -431,6 +434,7 @@ fn a_relative_path_is_taken_from_the_commands_directory() {
 }
 
 #[test]
+#[cfg(unix)]
 fn where_a_file_or_a_variable_lists_the_grants_the_flag_that_would_replace_them_is_not_named() {
     let file = Fake { listed: ListedIn::File, directory: Some("/srv/settled"), ..STRICT };
     let variable = Fake { listed: ListedIn::Variable("ALLOWEXEC_X"), ..STRICT };
