@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -207,9 +208,13 @@ impl Hostile {
         output
     }
 
+    /// A program of PATH. It is named by its path: std looks through a PATH that it sets itself only after fork(2), which copies all
+    /// the memory that the other tests hold.
     fn command(&self, program: &str, arguments: &[impl AsRef<std::ffi::OsStr>]) -> Command {
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().stdin(Stdio::null());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).map(|entry| entry.join(program)).find(|file| file.is_file());
+        let mut command = Command::new(found.unwrap_or_else(|| program.into()));
+        command.arg0(program).args(arguments).env_clear().stdin(Stdio::null());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
         command.env("TERM", "dumb").env("LANG", "C.UTF-8");
         command
