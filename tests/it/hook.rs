@@ -505,3 +505,29 @@ fn setup_prints_a_hook_that_answers() {
         assert_eq!(ended(broken.stdin(Stdio::null())).status.code(), Some(2), "{agent}");
     }
 }
+
+#[test]
+fn the_shell_is_the_one_that_the_agent_takes_in_its_environment() {
+    let here = tempfile::tempdir().unwrap();
+    let decides = |agent: &str, variables: &[(&str, &str)]| {
+        let mut command = command(PROGRAM, here.path());
+        command.args(["hook", agent, "--allow", "pwd"]).env_remove("SHELL").envs(variables.iter().copied());
+        let mut child = started(&mut command);
+        let _ = child.stdin.take().unwrap().write_all(event(agent, "pwd", here.path()).to_string().as_bytes());
+        read(agent, &serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap()).0 == "allow"
+    };
+    for (agent, variables, allows) in [
+        // Claude Code finds a bash or a zsh wherever no path looks like one.
+        ("claude-code", &[][..], true),
+        ("claude-code", &[("SHELL", "/usr/bin/fish")], true),
+        ("claude-code", &[("CLAUDE_CODE_SHELL", "/opt/fish"), ("SHELL", "/bin/zsh")], true),
+        ("claude-code", &[("SHELL", "/home/zshara/bin/fish")], false),
+        ("claude-code", &[("CLAUDE_CODE_SHELL", "/opt/bash/fish"), ("SHELL", "/bin/bash")], false),
+        ("copilot", &[("SHELL", "/usr/bin/fish")], true),
+        ("vscode", &[], false),
+        ("vscode", &[("SHELL", "/usr/bin/fish"), ("CLAUDE_CODE_SHELL", "/bin/bash")], false),
+        ("vscode", &[("SHELL", "/usr/bin/zsh")], true),
+    ] {
+        assert_eq!(decides(agent, variables), allows, "{agent} {variables:?}");
+    }
+}

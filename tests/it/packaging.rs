@@ -287,8 +287,8 @@ fn the_plugin_asks_the_hook_where_the_project_has_settings() {
     let ask = |line: &str| {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
-        // The path of the project has a blank, which is only written for a shell that is known.
-        shell.env("CLAUDE_PROJECT_DIR", &project).env("SHELL", "/bin/bash").current_dir(&project);
+        // The path of the project has a blank, which is only written for a shell that is known: this agent's is, also without SHELL.
+        shell.env("CLAUDE_PROJECT_DIR", &project).env_remove("SHELL").current_dir(&project);
         let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let event = serde_json::json!({
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": line}, "cwd": project,

@@ -1,9 +1,15 @@
 //! The agents whose shells can ask a hook, and which of their tools are shells.
 
 #[cfg(unix)]
+use std::ffi::OsStr;
+
+#[cfg(unix)]
 use serde_json::{Map, Value};
 
+#[cfg(unix)]
 use super::verdict::Shell;
+#[cfg(unix)]
+use crate::config::Surroundings;
 
 /// An agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +63,19 @@ impl Agent {
         }
     }
 
-    /// The shell that it always uses; `None` if it is the user's.
-    pub fn shell(self) -> Option<Shell> {
+    /// The shell that it always uses in an environment; `None` if it is the user's.
+    #[cfg(unix)]
+    pub fn shell(self, here: &Surroundings) -> Option<Shell> {
         match self {
             Self::Copilot | Self::Gemini => Some(Shell::Bash),
-            Self::ClaudeCode | Self::Vscode | Self::Codex | Self::Cursor | Self::Opencode => None,
+            // The first of these paths that has the text `bash` or `zsh` in it, else a bash or zsh that it finds.
+            Self::ClaudeCode => {
+                let is_taken = |path: &&OsStr| ["bash", "zsh"].iter().any(|name| path.to_string_lossy().contains(name));
+                let taken =
+                    ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| here.variable(name)).find(is_taken);
+                Some(taken.map_or(Shell::Bash, |path| Shell::of_path(path.as_ref())))
+            }
+            Self::Vscode | Self::Codex | Self::Cursor | Self::Opencode => None,
         }
     }
 

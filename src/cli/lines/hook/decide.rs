@@ -157,7 +157,7 @@ fn shell(agent: Agent, event: &Event, here: &Surroundings, named: Option<Shell>)
         return Shell::Other;
     }
     let of_user = || Some(Shell::of_path(here.variable("SHELL")?.as_ref()));
-    named.or(agent.shell()).or_else(of_user).unwrap_or(Shell::Other)
+    named.or_else(|| agent.shell(here)).or_else(of_user).unwrap_or(Shell::Other)
 }
 
 /// Nothing describes a part of the line; another part may have to be asked about.
