@@ -27,15 +27,18 @@ use allowexec::tools::{ReportSettings, execute_result};
 
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
 
-const BOUNDS: [(&str, u64); 7] = [
+const BOUNDS: [(&str, u64); 6] = [
     ("parse", 60_000),
     ("split", 80_000),
     ("plain line", 36_000),
     ("decide", 40_000),
     ("rules", 255_000),
     ("encode", 700_000),
-    ("name profiles", 850_000),
 ];
+
+/// The bounds of what is done once in a process, with the start of the program. What a profile says is kept once it was read, so a second time
+/// would cost nothing.
+const BOUNDS_OF_PROCESSES: [(&str, u64); 2] = [("name profiles", 1_700_000), ("name profiles in a file", 2_200_000)];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,6 +54,11 @@ fn main() {
         let each = (count(part, 300) - count(part, 100)) / 200;
         println!("{part}: {each} instructions, at most {bound}");
         assert!(each <= bound, "{part} takes {each} instructions, more than {bound}");
+    }
+    for (part, bound) in BOUNDS_OF_PROCESSES {
+        let all = count(part, 1);
+        println!("{part}: {all} instructions with the start, at most {bound}");
+        assert!(all <= bound, "{part} takes {all} instructions with the start, more than {bound}");
     }
 }
 
@@ -94,7 +102,8 @@ fn work(part: &str, count: usize) {
             repeat(count, || policy.examine(CommandLine::parse(black_box(line)), black_box(None)).outcome.is_ok());
         }
         // What a start with all profiles does before it answers: reading them takes a hundred times as much.
-        "name profiles" => repeat(count, || all_profiles().names().count() > 50),
+        "name profiles" => repeat(count, || all_profiles(false).names().count() > 50),
+        "name profiles in a file" => repeat(count, || all_profiles(true).names().count() > 50),
         "encode" => {
             let stdout = Captured { head: "a line of output\n".repeat(60).into_bytes(), ..Captured::default() };
             let output = Output {
@@ -127,10 +136,14 @@ fn thirty_commands() -> String {
     format!("commands:\n{others}{}", command("ls"))
 }
 
-fn all_profiles() -> Rules {
+fn all_profiles(in_file: bool) -> Rules {
     // The others describe the same commands once more, and take the place of these.
     let is_reading = |name: &&str| !["git-commit", "coreutils-write"].contains(name) && !name.ends_with("-develop");
     let names: Vec<String> = profile_names().filter(is_reading).map(str::to_owned).collect();
+    if in_file {
+        let text = format!("profiles: [{}]\n", names.join(", "));
+        return Rules::load(&[PolicyText { file: "p.yaml".into(), text }], &[], &[]).unwrap();
+    }
     Rules::load(&[], black_box(&names), &[]).unwrap()
 }
 

@@ -377,20 +377,19 @@ pub(super) fn describe(
             }
             let from = profile(&name, &context.origin(node.line))?;
             used.push(name);
-            // The file's own description of a command replaces the profile's.
+            // The file's own description of a command replaces the profile's. Only then its rule is read here.
             for (place, command) in from.commands().iter().enumerate() {
                 let name = command.name;
-                let own =
-                    described.commands.iter().find(|own| own.name == name && !extending.contains(&own.name.as_str()));
-                if let (Some(own), Some(other)) = (own, from.rule(place)) {
-                    let text = format!(
-                        "`{name}` replaces the rule in {}, which no longer applies; to add to it instead, say \
-                         `extends: {}`",
-                        other.origin,
-                        from.name()
-                    );
-                    described.warnings.push(PolicyWarning { origin: own.origin.clone(), text });
-                }
+                let is_own = |own: &&Arc<CommandRule>| own.name == name && !extending.contains(&own.name.as_str());
+                let Some(own) = described.commands.iter().find(is_own) else { continue };
+                let Some(other) = from.rule(place) else { continue };
+                let text = format!(
+                    "`{name}` replaces the rule in {}, which no longer applies; to add to it instead, say \
+                     `extends: {}`",
+                    other.origin,
+                    from.name()
+                );
+                described.warnings.push(PolicyWarning { origin: own.origin.clone(), text });
             }
             described.use_profile(from, |command| commands.iter().any(|(key, _)| key.text == command));
         }
