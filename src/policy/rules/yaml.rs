@@ -214,24 +214,30 @@ impl<'a> Reader<'a> {
 
     fn entries(&mut self, depth: usize) -> Result<Vec<(Key, Node)>, Wrong> {
         let mut entries: Vec<(Key, Node)> = Vec::new();
-        let mut lines: HashMap<String, usize> = HashMap::new();
         loop {
             let event = match self.next()? {
-                Event::MappingEnd => return Ok(entries),
+                Event::MappingEnd => break,
                 event => event,
             };
             let line = self.line;
             let Kind::Scalar { text, .. } = self.node(event, depth + 1)?.kind else {
                 return Err((line, "a key is not text; put it in quotes".to_owned()));
             };
-            if let Some(first) = lines.insert(text.clone(), line) {
-                let key = crate::policy::quoted(&text);
-                return Err((line, format!("key {key} occurs twice, first on line {first}; keep one of them")));
-            }
             let event = self.next()?;
             let value = self.node(event, depth + 1)?;
             entries.push((Key { text, line }, value));
         }
+        let mut keys: Vec<&Key> = entries.iter().map(|(key, _)| key).collect();
+        keys.sort_by(|one, other| one.text.cmp(&other.text));
+        for pair in keys.windows(2) {
+            if let [Key { text, line: first }, Key { text: other, line }] = pair {
+                if text == other {
+                    let key = crate::policy::quoted(text);
+                    return Err((*line, format!("key {key} occurs twice, first on line {first}; keep one of them")));
+                }
+            }
+        }
+        Ok(entries)
     }
 }
 

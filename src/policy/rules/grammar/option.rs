@@ -17,14 +17,17 @@ impl Options {
     /// Adds an option.
     ///
     /// # Errors
-    /// A spelling that another option has already, and that option.
+    /// A spelling that another option has already, and that option; then only a part of the option was added.
     pub(in crate::policy::rules) fn add(&mut self, option: Arc<OptionRule>) -> Result<(), (String, Arc<OptionRule>)> {
-        for spelling in &option.spellings {
-            if let Some(other) = self.get(spelling) {
-                return Err((spelling.clone(), Arc::clone(other)));
+        // They fit into 32 bits: a policy is at most 256 KiB long.
+        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(Arc::clone(&option));
+        for (which, spelling) in (0..).zip(&option.spellings) {
+            match self.place(spelling) {
+                Ok(_) => return Err((spelling.clone(), Arc::clone(self.get(spelling).unwrap_or(&option)))),
+                Err(place) => self.by_spelling.insert(place, (number, which)),
             }
         }
-        self.put(option);
         Ok(())
     }
 
@@ -32,18 +35,9 @@ impl Options {
     pub(in crate::policy::rules) fn replace(&mut self, option: &Arc<OptionRule>) {
         let is_other = |other: &Arc<OptionRule>| !other.spellings.iter().any(|own| option.spellings.contains(own));
         let others = std::mem::take(self).all.into_iter().filter(is_other);
-        others.for_each(|other| self.put(other));
-        self.put(Arc::clone(option));
-    }
-
-    /// Adds an option whose spellings are all new.
-    fn put(&mut self, option: Arc<OptionRule>) {
-        // They fit into 32 bits: a policy is at most 256 KiB long.
-        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        self.all.push(Arc::clone(&option));
-        for (which, spelling) in (0..).zip(&option.spellings) {
-            let place = self.place(spelling).unwrap_or_else(|place| place);
-            self.by_spelling.insert(place, (number, which));
+        for option in others.chain([Arc::clone(option)]) {
+            // No two of them share a spelling.
+            let _ = self.add(option);
         }
     }
 
