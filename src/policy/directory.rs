@@ -5,8 +5,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use super::base::Base;
 use super::client_roots::{Bound, Bounds};
@@ -34,11 +34,14 @@ pub struct Directories {
     client: Vec<Arc<Held>>,
     /// The client's roots that do not count, because the operator named no directory that they could lie in.
     unbounded: Vec<Arc<Held>>,
-    /// Files that no call writes, whatever a rule says.
-    protected: Arc<[Protected]>,
+    /// Files that no call writes, whatever a rule says; found when a call is first about to write.
+    protected: Arc<LazyLock<Vec<Protected>, Finds>>,
     /// How many parts of paths may still be walked until [`Self::limit_steps`]; no limit if that is never called.
     steps: Arc<AtomicUsize>,
 }
+
+/// Finds the files that no call writes.
+type Finds = Box<dyn FnOnce() -> Vec<Protected> + Send>;
 
 /// The roots and the workspace, as far as the operator set them.
 type UsableBounds<'a> = (Option<Vec<&'a Arc<Held>>>, Option<&'a Arc<Held>>);
@@ -72,15 +75,15 @@ impl Directories {
             project_setting: PROJECT,
             client,
             unbounded,
-            protected: Arc::default(),
+            protected: Arc::new(LazyLock::new(Box::new(Vec::new))),
             steps,
         }
     }
 
     /// Names files that no call writes, whatever a rule says: those of the settings, and allowed programs.
     #[must_use]
-    pub(crate) fn protecting(self, protected: Vec<Protected>) -> Self {
-        Self { protected: protected.into(), ..self }
+    pub(crate) fn protecting(self, find: impl FnOnce() -> Vec<Protected> + Send + 'static) -> Self {
+        Self { protected: Arc::new(LazyLock::new(Box::new(find))), ..self }
     }
 
     /// Limits how many parts of paths are walked until this is called again, also in directories that are made from these.

@@ -54,7 +54,7 @@ pub struct Confinement {
 
 impl Confinement {
     /// Returns the confinement; the executor's sandbox, which is `None` with the level `off`; and how commands run
-    /// whose rules have a sandbox or limits of their own. If nothing `runs`, programs are not opened and there is no temporary directory.
+    /// whose rules have a sandbox or limits of their own. If nothing `runs`, only what the operator grants is opened.
     pub(super) fn new(
         config: &Config,
         allow: &AllowList,
@@ -71,15 +71,21 @@ impl Confinement {
             return (Self::off(config), None, rules);
         }
         // Finding out what the kernel enforces takes about as long as opening everything that is granted.
-        let probe = Kernel::probe();
+        let probe = runs.then(Kernel::probe);
         let (network, best_effort) = (config.network(), config.sandbox_best_effort.value);
         let presets = granted_by_presets(config);
         let (named, has_read_only_roots) = named_places(config, &presets);
         let opened = OpenedPlaces::open(named, &directories.granted());
+        let writable: Vec<PathBuf> =
+            opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect();
+        let Some(probe) = probe else {
+            let this = Self { level, refused: opened.refused, writable, ..Self::off(config) };
+            return (this, None, HashMap::new());
+        };
         let add = |executed: &mut Executed, program: &Path| {
             executed.add(&config.surroundings.directory.join(program), paths, &opened.writable);
         };
-        let found = |name: &str| if runs { found(allow, programs, name) } else { None };
+        let found = |name: &str| found(allow, programs, name);
         let mut executed = Executed::default();
         for program in allow.names().iter().filter_map(|name| found(name)) {
             add(&mut executed, &program);
@@ -88,7 +94,7 @@ impl Confinement {
             executed.add_walked(path, walked, paths, &opened.writable);
         }
         // What sets the limits, or enters the network of a call, runs within the sandbox already, as the commands that it becomes.
-        let launcher = std::env::current_exe().ok().filter(|_| runs);
+        let launcher = std::env::current_exe().ok();
         let has_limits = |rule: RuleHead<'_>| *rule.limits != LimitsRule::default();
         let makes_limits = !config.resource_limits().is_none() || allow.rules().heads().any(has_limits);
         let makes_network = network == Network::Loopback;
@@ -111,7 +117,7 @@ impl Confinement {
             !rule.sandbox.writes_nothing() && level_of(rule.sandbox, level).is_some_and(|level| level > Level::Off)
         };
         let uses_temporary = level > Level::Off || allow.rules().heads().any(writes);
-        let temporary = (runs && uses_temporary && enforcement.is_ok()).then(|| temporary(config, &opened));
+        let temporary = (uses_temporary && enforcement.is_ok()).then(|| temporary(config, &opened));
         if let Some(Ok(temporary)) = &temporary {
             warnings.extend(moved(config, temporary));
         }
@@ -184,7 +190,6 @@ impl Confinement {
         }
         let program = |name: &str| Some(config.surroundings.directory.join(found(name)?));
         warnings.extend(unstartable(allow, global.as_deref(), &rules, program));
-        let writable = opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect();
         let refused = opened.refused;
         (
             Self {

@@ -109,7 +109,7 @@ impl Parts {
         Self::made(config, true)
     }
 
-    /// Makes parts that decide and run nothing, so that the programs of sandboxes need not be opened.
+    /// Makes parts that decide and run nothing: no sandbox is tried, and only the program of a decision is looked up.
     pub(crate) fn to_decide(config: &Config) -> Self {
         Self::made(config, false)
     }
@@ -119,8 +119,16 @@ impl Parts {
             SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
         let allow = config.allow_list();
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-        let protected = configured::protected(config, &allow, &programs);
-        let directories = Directories::new(configured::directory_settings(config)).protecting(protected);
+        let directories = Directories::new(configured::directory_settings(config));
+        let directories = if runs {
+            // Every name means the same file from here on.
+            let protected = configured::protected(config, &allow, &programs);
+            directories.protecting(move || protected)
+        } else {
+            let (config, allow) = (config.clone(), allow.clone());
+            let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
+            directories.protecting(move || configured::protected(&config, &allow, &programs))
+        };
         let launcher = Launcher::new(config.resource_limits()).map_err(Arc::new);
         let mut environment = Environment::new(&EnvironmentSettings {
             inherited: config.surroundings.variables.clone(),
