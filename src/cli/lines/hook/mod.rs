@@ -24,7 +24,10 @@ mod tests;
 mod verdict;
 
 use std::io::{self, Read, Write};
-use std::sync::mpsc;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use self::answer::Answer;
@@ -55,23 +58,34 @@ pub(in crate::cli) struct Options {
 
 /// Answers one event. Nothing that goes wrong lets the line run: no panic, no endless event, no slow file system.
 pub(super) fn run(agent: Agent, flags: &Flags, options: Options) -> Result<Outcome, CliError> {
-    let (answered, answer) = mpsc::channel();
-    let flags = flags.clone();
-    let work = move || {
-        let decide = |event: &Event| decide(agent, event, &flags, options);
-        // The process ends if nobody waits for it any more.
-        let _ = answered.send(respond(agent, io::stdin(), options.unknown, decide));
-    };
-    let thread = std::thread::Builder::new().name("hook".into()).spawn(work);
-    let answer = match (thread, answer.recv_timeout(LONGEST)) {
-        (Ok(_), Ok(answer)) => answer,
-        (Ok(_), Err(mpsc::RecvTimeoutError::Timeout)) => {
-            Answer::block(agent, "no whole event came, or no decision was made, within 2 seconds")
+    let is_answered = Arc::new(AtomicBool::new(false));
+    let answer = match watch(agent, Arc::clone(&is_answered)) {
+        Err(error) => Answer::block(agent, &format!("there is no thread for the deadline: {error}")),
+        Ok(()) => {
+            let decide = |event: &Event| decide(agent, event, flags, options);
+            let respond = || respond(agent, io::stdin(), options.unknown, decide);
+            panic::catch_unwind(AssertUnwindSafe(respond))
+                .unwrap_or_else(|_| Answer::block(agent, "the decision failed"))
         }
-        (Ok(_), Err(mpsc::RecvTimeoutError::Disconnected)) => Answer::block(agent, "the decision failed"),
-        (Err(error), _) => Answer::block(agent, &format!("there is no thread to decide on: {error}")),
     };
-    Ok(print(&answer))
+    if is_answered.swap(true, Ordering::AcqRel) {
+        // The other thread is about to end the process.
+        thread::sleep(LONGEST);
+    }
+    Ok(Outcome::Status(print(&answer)))
+}
+
+/// Starts a thread that blocks and ends the process if nobody has answered within the longest time. It is this one that waits, since the
+/// memory of a second thread costs the deciding one more than a millisecond.
+fn watch(agent: Agent, is_answered: Arc<AtomicBool>) -> io::Result<()> {
+    let watch = move || {
+        thread::sleep(LONGEST);
+        if !is_answered.swap(true, Ordering::AcqRel) {
+            let why = "no whole event came, or no decision was made, within 2 seconds";
+            std::process::exit(print(&Answer::block(agent, why)));
+        }
+    };
+    thread::Builder::new().name("deadline".into()).spawn(watch).map(drop)
 }
 
 #[cfg(unix)]
@@ -83,15 +97,15 @@ fn decide(_: Agent, _: &Event, _: &Flags, _: Options) -> Result<Verdict, String>
     Err("lines are not decided on this system".to_owned())
 }
 
-/// Prints an answer; what can't be printed blocks.
-fn print(answer: &Answer) -> Outcome {
+/// Prints an answer, and returns the status to end with. What can't be printed blocks.
+fn print(answer: &Answer) -> i32 {
     let printed = answer.output.as_ref().map_or(Ok(()), |output| write(&format!("{output}\n")));
     let unprinted = printed.as_ref().err().map(|error| format!("allowexec blocks this: it can't answer: {error}"));
     if let Some(error) = answer.error.as_ref().or(unprinted.as_ref()) {
         // The status blocks, also where nobody reads the reason.
         let _ = writeln!(io::stderr(), "{error}");
     }
-    Outcome::Status(i32::from(if printed.is_ok() { answer.status } else { answer::BLOCKS }))
+    i32::from(if printed.is_ok() { answer.status } else { answer::BLOCKS })
 }
 
 /// Writes to standard output, and fails if nobody can read it there.
