@@ -33,6 +33,7 @@ pub(super) fn check_as(
 ) -> Result<(), PolicyError> {
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let reach = reach_of(name);
+    let runs = reach.filter(|reach| *reach == Reach::Interpreter || is_runner(base));
     let escapes = Escapes::of(base);
     let first = warnings.len();
     settings::warn_of_written_paths(command, warnings);
@@ -57,8 +58,8 @@ pub(super) fn check_as(
                 check_action(action, option, warnings);
             }
         }
-        for form in level.forms() {
-            pinned(command, base, reach, level, form, warnings)?;
+        if let Some(reach) = runs {
+            level.forms().iter().try_for_each(|form| pinned(command, base, reach, level, form, warnings))?;
         }
     }
     // The options of a level are also in each of its forms.
@@ -97,13 +98,12 @@ fn takes_anything(operand: &Operand) -> bool {
 fn pinned(
     command: &CommandRule,
     base: &str,
-    reach: Option<Reach>,
+    reach: Reach,
     level: &Level,
     form: &Form,
     warnings: &mut Vec<PolicyWarning>,
 ) -> Result<(), PolicyError> {
     let is_runner = is_runner(base);
-    let Some(reach) = reach.filter(|reach| is_runner || *reach == Reach::Interpreter) else { return Ok(()) };
     let is_language = LANGUAGES.contains(&base);
     if form.effect == Effect::Deny {
         return Ok(());
