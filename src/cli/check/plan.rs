@@ -8,8 +8,8 @@ use crate::cli::error::CliError;
 use crate::cli::workbench::Allowing;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
-use crate::policy::Rule;
 use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome};
+use crate::policy::{Rule, quoted};
 use crate::text::escape;
 
 pub(super) fn run(decision: &LineDecision, config: &Config, json: bool) -> Result<Outcome, CliError> {
@@ -28,7 +28,8 @@ pub(super) fn run(decision: &LineDecision, config: &Config, json: bool) -> Resul
             "parts": parts,
         }))?;
     } else {
-        let parts: String = decision.parts.iter().map(|part| to_text(part, config)).collect();
+        let mut shown = Shown::default();
+        let parts: String = decision.parts.iter().map(|part| to_text(part, config, &mut shown)).collect();
         let reason = reason.map(|reason| format!("  {:<11}{}\n", "reason", escape(&reason))).unwrap_or_default();
         print(&format!("{word}\n{reason}{parts}"))?;
     }
@@ -88,7 +89,38 @@ fn to_json(part: &PartDecision, config: &Config) -> Value {
     })
 }
 
-fn to_text(part: &PartDecision, config: &Config) -> String {
+/// The ways to allow the commands so far, by the number of the command.
+#[derive(Default)]
+struct Shown(Vec<(usize, Option<String>, Rows)>);
+
+type Rows = Vec<(&'static str, String)>;
+
+impl Shown {
+    /// The ways for one more command. What was shown is not repeated, and two rules for one command become one.
+    fn rows(&mut self, part: &PartDecision, config: &Config) -> Rows {
+        let rows = allowing(part, config).rows();
+        // The lines of a rule are rows without a name.
+        let has_rule = rows.iter().any(|(name, _)| name.is_empty());
+        let name = part.explanation.words.first().filter(|_| has_rule).cloned();
+        let same = self.0.iter().find(|(_, _, shown)| !rows.is_empty() && *shown == rows);
+        let of_name = self.0.iter().find(|(_, other, _)| name.is_some() && *other == name);
+        let mut shown = match same {
+            Some((number, ..)) => vec![("to allow", format!("as for command {number}"))],
+            None => rows.clone(),
+        };
+        if let (None, Some((number, ..)), Some(name)) = (same, of_name, &name) {
+            let name = quoted(name);
+            shown.push((
+                "note",
+                format!("with the rule of command {number}, all that stands below {name} goes under one key"),
+            ));
+        }
+        self.0.push((part.number, name, rows));
+        shown
+    }
+}
+
+fn to_text(part: &PartDecision, config: &Config, shown: &mut Shown) -> String {
     let (decision, reason) = decided(&part.outcome);
     let words: Vec<String> = part.explanation.words.iter().map(|word| format!("{word:?}")).collect();
     let variables: Vec<String> = part.variables.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
@@ -100,7 +132,7 @@ fn to_text(part: &PartDecision, config: &Config) -> String {
         ("rule", rule(part, config)),
         ("program", part.explanation.program.as_ref().map(|path| path.display().to_string())),
     ];
-    let ways = allowing(part, config).rows().into_iter().map(|(name, value)| (name, Some(value)));
+    let ways = shown.rows(part, config).into_iter().map(|(name, value)| (name, Some(value)));
     let known = lines.into_iter().chain(ways).filter_map(|(name, value)| Some((name, value?)));
     let lines: String = known.map(|(name, value)| format!("  {name:<11}{}\n", escape(&value))).collect();
     format!("{head}\n{lines}")
