@@ -69,8 +69,9 @@ pub(super) fn run(agent: Agent, flags: &Flags, options: Options) -> Result<Outco
         }
     };
     if is_answered.swap(true, Ordering::AcqRel) {
-        // The other thread is about to end the process.
+        // The other thread answers and ends the process. Should it hang, the status blocks; two answers would be none.
         thread::sleep(LONGEST);
+        return Ok(Outcome::Status(i32::from(answer::BLOCKS)));
     }
     Ok(Outcome::Status(print(&answer)))
 }
