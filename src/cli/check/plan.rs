@@ -96,7 +96,7 @@ struct Shown(Vec<(usize, Option<String>, Rows)>);
 type Rows = Vec<(&'static str, String)>;
 
 impl Shown {
-    /// The ways for one more command. What was shown is not repeated, and two rules for one command become one.
+    /// The ways for one more command. What was shown is not repeated.
     fn rows(&mut self, part: &PartDecision, config: &Config) -> Rows {
         let rows = allowing(part, config).rows();
         // The lines of a rule are rows without a name.
@@ -109,11 +109,11 @@ impl Shown {
             None => rows.clone(),
         };
         if let (None, Some((number, ..)), Some(name)) = (same, of_name, &name) {
-            let name = quoted(name);
-            shown.push((
-                "note",
-                format!("with the rule of command {number}, all that stands below {name} goes under one key"),
-            ));
+            let note = format!(
+                "command {number} lacks a rule for {} too: `allowexec policy suggest -- LINE` makes one of both",
+                quoted(name)
+            );
+            shown.push(("note", note));
         }
         self.0.push((part.number, name, rows));
         shown
