@@ -16,7 +16,7 @@ fn command(program: &str, here: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(here).env("XDG_STATE_HOME", here.join("state")).env("SHELL", "/bin/bash");
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("ALLOW") {
+        if name.to_string_lossy().starts_with("ALLOW") || name == "CLAUDE_CODE_SHELL" {
             command.env_remove(name);
         }
     }
@@ -509,25 +509,42 @@ fn setup_prints_a_hook_that_answers() {
 #[test]
 fn the_shell_is_the_one_that_the_agent_takes_in_its_environment() {
     let here = tempfile::tempdir().unwrap();
-    let decides = |agent: &str, variables: &[(&str, &str)]| {
+    let fish = |directory: &str| {
+        fs::create_dir(here.path().join(directory)).unwrap();
+        let fish = here.path().join(directory).join("fish");
+        std::os::unix::fs::symlink("/bin/true", &fish).unwrap();
+        fish.to_str().unwrap().to_owned()
+    };
+    let (of_zshara, of_bash) = (fish("zshara"), fish("bash"));
+    let decides = |agent: &str, tool: &str, variables: &[(&str, &str)]| {
         let mut command = command(PROGRAM, here.path());
         command.args(["hook", agent, "--allow", "pwd"]).env_remove("SHELL").envs(variables.iter().copied());
         let mut child = started(&mut command);
-        let _ = child.stdin.take().unwrap().write_all(event(agent, "pwd", here.path()).to_string().as_bytes());
+        let mut event = event(agent, "pwd", here.path());
+        if !tool.is_empty() {
+            event["tool_name"] = tool.into();
+        }
+        let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
         read(agent, &serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap()).0 == "allow"
     };
-    for (agent, variables, allows) in [
-        // Claude Code finds a bash or a zsh wherever no path looks like one.
-        ("claude-code", &[][..], true),
-        ("claude-code", &[("SHELL", "/usr/bin/fish")], true),
-        ("claude-code", &[("CLAUDE_CODE_SHELL", "/opt/fish"), ("SHELL", "/bin/zsh")], true),
-        ("claude-code", &[("SHELL", "/home/zshara/bin/fish")], false),
-        ("claude-code", &[("CLAUDE_CODE_SHELL", "/opt/bash/fish"), ("SHELL", "/bin/bash")], false),
-        ("copilot", &[("SHELL", "/usr/bin/fish")], true),
-        ("vscode", &[], false),
-        ("vscode", &[("SHELL", "/usr/bin/fish"), ("CLAUDE_CODE_SHELL", "/bin/bash")], false),
-        ("vscode", &[("SHELL", "/usr/bin/zsh")], true),
+    for (agent, tool, variables, allows) in [
+        // Claude Code finds a bash or a zsh wherever no program's path looks like one.
+        ("claude-code", "", &[][..], true),
+        ("claude-code", "", &[("SHELL", "/usr/bin/fish")], true),
+        ("claude-code", "", &[("CLAUDE_CODE_SHELL", "/opt/fish"), ("SHELL", "/bin/zsh")], true),
+        ("claude-code", "", &[("SHELL", "/missing/zshara/bin/fish")], true),
+        ("claude-code", "", &[("SHELL", &of_zshara)], false),
+        ("claude-code", "", &[("CLAUDE_CODE_SHELL", &of_bash), ("SHELL", "/bin/bash")], false),
+        ("claude-code", "", &[("CLAUDE_CODE_SHELL", "/missing/bash"), ("SHELL", &of_zshara)], false),
+        // VS Code reads the hooks of Claude Code, and types into the user's shell.
+        ("claude-code", "run_in_terminal", &[], false),
+        ("claude-code", "run_in_terminal", &[("SHELL", "/usr/bin/fish")], false),
+        ("claude-code", "run_in_terminal", &[("SHELL", "/bin/bash")], true),
+        ("copilot", "", &[("SHELL", "/usr/bin/fish")], true),
+        ("vscode", "", &[], false),
+        ("vscode", "", &[("SHELL", "/usr/bin/fish"), ("CLAUDE_CODE_SHELL", "/bin/bash")], false),
+        ("vscode", "", &[("SHELL", "/usr/bin/zsh")], true),
     ] {
-        assert_eq!(decides(agent, variables), allows, "{agent} {variables:?}");
+        assert_eq!(decides(agent, tool, variables), allows, "{agent} {tool} {variables:?}");
     }
 }

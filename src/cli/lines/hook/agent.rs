@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 use super::verdict::Shell;
 #[cfg(unix)]
 use crate::config::Surroundings;
+#[cfg(unix)]
+use crate::files::is_executable;
 
 /// An agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,14 +65,15 @@ impl Agent {
         }
     }
 
-    /// The shell that it always uses in an environment; `None` if it is the user's.
+    /// The shell that its own tool always uses in an environment; `None` if it is the user's.
     #[cfg(unix)]
     pub fn shell(self, here: &Surroundings) -> Option<Shell> {
         match self {
             Self::Copilot | Self::Gemini => Some(Shell::Bash),
-            // The first of these paths that has the text `bash` or `zsh` in it, else a bash or zsh that it finds.
+            // The first executable one of these that has the text `bash` or `zsh` in its path, else a bash or zsh that it finds.
             Self::ClaudeCode => {
-                let is_taken = |path: &&OsStr| ["bash", "zsh"].iter().any(|name| path.to_string_lossy().contains(name));
+                let is_named = |path: &&OsStr| ["bash", "zsh"].iter().any(|name| path.to_string_lossy().contains(name));
+                let is_taken = |path: &&OsStr| is_named(path) && is_executable(path.as_ref());
                 let taken =
                     ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| here.variable(name)).find(is_taken);
                 Some(taken.map_or(Shell::Bash, |path| Shell::of_path(path.as_ref())))

@@ -157,7 +157,9 @@ fn shell(agent: Agent, event: &Event, here: &Surroundings, named: Option<Shell>)
         return Shell::Other;
     }
     let of_user = || Some(Shell::of_path(here.variable("SHELL")?.as_ref()));
-    named.or_else(|| agent.shell(here)).or_else(of_user).unwrap_or(Shell::Other)
+    // A terminal has the shell of its user, whatever agent reads the hook.
+    let of_agent = || agent.shell(here).filter(|_| !Agent::is_typed(&event.tool));
+    named.or_else(of_agent).or_else(of_user).unwrap_or(Shell::Other)
 }
 
 /// Nothing describes a part of the line; another part may have to be asked about.

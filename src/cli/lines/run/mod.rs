@@ -49,6 +49,8 @@ pub(super) fn run(flags: &Flags, words: Vec<String>, options: &Options) -> Resul
         config.lines.value = Lines::On;
     }
     let asked = asked(words, options.line.as_deref());
+    let parts = Parts::new(&config);
+    parts.check_start()?;
     let granted = match (&options.grant, &asked) {
         (Some(name), Asked::Line(line)) => match grant::redeem(&config.surroundings, name, line) {
             Ok(()) => true,
@@ -57,8 +59,6 @@ pub(super) fn run(flags: &Flags, words: Vec<String>, options: &Options) -> Resul
         (Some(_), Asked::Words(..)) => return Ok(refused("a grant is for a line, which is one word")),
         (None, _) => false,
     };
-    let parts = Parts::new(&config);
-    parts.check_start()?;
     let (stopper, signal) = stop().map_err(CliError::serve)?;
     let caught = Arc::new(AtomicI32::new(0));
     let first = Arc::clone(&caught);
