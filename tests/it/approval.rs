@@ -726,7 +726,7 @@ fn the_operators_program_ends_with_its_tree_when_nobody_waits() {
     assert_eq!(server.wait_exit(), 0);
     assert!(!asking.iter().any(|pid| is_alive(pid)), "it has ended with the input");
     fs::remove_file(place.base.join("child")).unwrap();
-    let mut server = place.legacy(&["--ask-with", &program, "--ask-timeout", "300ms", "--grace", "100ms"]);
+    let mut server = place.legacy(&["--ask-with", &program, "--ask-timeout", "3s", "--grace", "100ms"]);
     let id = call(&mut server, "tool");
     let asking = pids(&place.base);
     assert_refused(result(&mut server, id), "nobody has answered");
