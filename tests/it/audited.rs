@@ -104,7 +104,7 @@ fn end(mut server: Server) {
 #[test]
 fn everything_that_happens_to_a_call_is_recorded() {
     let log = Log::new();
-    let mut server = log.server(&["--allow", "echo,sleep,sh", "--timeout", "300ms", "--log", "off"]);
+    let mut server = log.server(&["--allow", "echo,sleep,sh", "--timeout", "2s", "--log", "off"]);
     server.call("execute_command", json!({"command": "echo 'a b' c", "cwd": "."}));
     server.call("execute_command", json!({"command": "rm -rf /"}));
     server.call("execute_command", json!({"command": "sleep 30"}));

@@ -367,14 +367,14 @@ fn a_call_that_was_handed_over_keeps_its_deadline_and_is_not_cancelled_by_its_re
         "--allow",
         "sh,echo",
         "--hand-over",
-        "100ms",
+        "500ms",
         "--max-concurrent",
         "1",
         "--max-background-calls",
         "1",
     ]);
     server.initialize("2025-11-25");
-    let arguments = json!({"command": "sh -c 'echo begins; sleep 60'", "timeout_ms": 1500});
+    let arguments = json!({"command": "sh -c 'echo begins; sleep 60'", "timeout_ms": 4000});
     let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": arguments.clone()}));
     // It waits for its turn, which comes as soon as the first one is handed over.
     let second =
@@ -384,7 +384,7 @@ fn a_call_that_was_handed_over_keeps_its_deadline_and_is_not_cancelled_by_its_re
     assert_eq!(yaml(&server.response(&json!(second))["result"])["stdout"], json!("hello\n"));
     server.notify("notifications/cancelled", json!({"requestId": id}));
     // There is no room for another one, so this one is answered at its end.
-    let third = server.call("execute_command", json!({"command": "sh -c 'sleep 0.4; echo done'"}));
+    let third = server.call("execute_command", json!({"command": "sh -c 'sleep 0.8; echo done'"}));
     assert_eq!(yaml(&third)["stdout"], json!("done\n"));
     assert_eq!(listed(&mut server, 1).unwrap()["running"], json!(true));
     let ended = read(&mut server, json!({"call": 1, "wait_ms": 10_000}));

@@ -389,9 +389,9 @@ fn without_a_sandbox_and_in_a_success_nothing_is_said_of_it() {
         assert_eq!(said.as_deref().map(|said| said.trim_end_matches(['"', '\''])), expected, "{level}, {sandbox}");
     }
     let retrying = "sh -c 'echo connect: Permission denied >&2; sleep 60'";
-    let timed_out = json!({"command": retrying, "timeout_ms": 300});
+    let timed_out = json!({"command": retrying, "timeout_ms": 2000});
     let output = text(&world.server("strict", "sh,sleep", &[]).call("execute_command", timed_out));
-    assert!(output.contains("ended after 300 ms") && output.contains("add `--network full`"), "{output}");
+    assert!(output.contains("ended after 2 s") && output.contains("add `--network full`"), "{output}");
     let mut shell = world.server("workspace", "sh", &["--tools", "shell"]);
     let output = text(&shell.call("sh", json!({"arguments": "-c 'echo /srv/x: Permission denied >&2; exit 1'"})));
     assert!(output.contains("ask the operator to add `--read /srv/x`"), "{output}");

@@ -388,7 +388,7 @@ fn a_confined_command_is_ended_with_its_tree() {
     let world = World::new();
     for level in ["off", "workspace"] {
         let mut server = world.server(level, "sh", &[]);
-        let arguments = json!({"file": "sh", "args": ["-c", "echo here; sleep 60 & sleep 60"], "timeout_ms": 300});
+        let arguments = json!({"file": "sh", "args": ["-c", "echo here; sleep 60 & sleep 60"], "timeout_ms": 1500});
         let output = text(&server.call("execute_process", arguments));
         assert!(output.contains("timed_out: true") && output.contains("here"), "{level}: {output}");
         let arguments = json!({"file": "sh", "args": ["-c", "cat; pwd"], "input": "given\n"});
