@@ -54,34 +54,26 @@ pub struct Confinement {
 
 impl Confinement {
     /// Returns the confinement; the executor's sandbox, which is `None` with the level `off`; and how commands run
-    /// whose rules have a sandbox or limits of their own. If nothing `runs`, only what the operator grants is opened.
+    /// whose rules have a sandbox or limits of their own.
     pub(super) fn new(
         config: &Config,
         allow: &AllowList,
         directories: &Directories,
         (programs, paths): (&Programs, &CommandPaths),
         limits: &Limited,
-        runs: bool,
     ) -> (Self, Option<Arc<Sandbox>>, HashMap<String, RuleExecution>) {
         let level = config.sandbox.value;
-        let is_rule_confined =
-            allow.rules().heads().any(|rule| level_of(rule.sandbox, level).is_some_and(|level| level > Level::Off));
+        let is_rule_confined = confines_rules(allow, level);
         if level == Level::Off && !is_rule_confined {
             let rules = rules::executions(config, allow, limits, None, None, |_| None);
             return (Self::off(config), None, rules);
         }
         // Finding out what the kernel enforces takes about as long as opening everything that is granted.
-        let probe = runs.then(Kernel::probe);
+        let probe = Kernel::probe();
         let (network, best_effort) = (config.network(), config.sandbox_best_effort.value);
         let presets = granted_by_presets(config);
         let (named, has_read_only_roots) = named_places(config, &presets);
         let opened = OpenedPlaces::open(named, &directories.granted());
-        let writable: Vec<PathBuf> =
-            opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect();
-        let Some(probe) = probe else {
-            let this = Self { level, refused: opened.refused, writable, ..Self::off(config) };
-            return (this, None, HashMap::new());
-        };
         let add = |executed: &mut Executed, program: &Path| {
             executed.add(&config.surroundings.directory.join(program), paths, &opened.writable);
         };
@@ -190,6 +182,7 @@ impl Confinement {
         }
         let program = |name: &str| Some(config.surroundings.directory.join(found(name)?));
         warnings.extend(unstartable(allow, global.as_deref(), &rules, program));
+        let writable = writable(&opened);
         let refused = opened.refused;
         (
             Self {
@@ -207,6 +200,18 @@ impl Confinement {
             global,
             rules,
         )
+    }
+
+    /// The confinement where nothing runs. The operator's places are opened, and no sandbox is made.
+    pub(super) fn to_decide(config: &Config, allow: &AllowList, directories: &Directories) -> Self {
+        let level = config.sandbox.value;
+        if level == Level::Off && !confines_rules(allow, level) {
+            return Self::off(config);
+        }
+        let (named, _) = named_places(config, &granted_by_presets(config));
+        let opened = OpenedPlaces::open(named, &directories.granted());
+        let writable = writable(&opened);
+        Self { level, refused: opened.refused, writable, ..Self::off(config) }
     }
 
     /// No confinement.
@@ -384,6 +389,16 @@ impl Confinement {
         stops.extend(first.filter(|first| !stops.contains(first)));
         stops.into_iter().chain(self.problems.clone()).collect()
     }
+}
+
+/// Whether some rule confines its commands, if `level` is that of the others.
+fn confines_rules(allow: &AllowList, level: Level) -> bool {
+    allow.rules().heads().any(|rule| level_of(rule.sandbox, level).is_some_and(|level| level > Level::Off))
+}
+
+/// The directories and files that all commands may write.
+fn writable(opened: &OpenedPlaces) -> Vec<PathBuf> {
+    opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect()
 }
 
 /// The program of a command of the allow-list: the one that its rule names, else the one that its name is looked up as.

@@ -1,5 +1,6 @@
 //! The parts of a server, made from a resolved configuration.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -139,8 +140,11 @@ impl Parts {
         let mut line_rules = configured::line_rules(config, &environment, search_path.to_variable());
         let unset_for_rules = configured::unset_for_rules(config, &allow);
         let paths = configured::command_paths(&environment, &allow);
-        let (mut confinement, sandbox, rules) =
-            Confinement::new(config, &allow, &directories, (&programs, &paths), &launcher, runs);
+        let (mut confinement, sandbox, rules) = if runs {
+            Confinement::new(config, &allow, &directories, (&programs, &paths), &launcher)
+        } else {
+            (Confinement::to_decide(config, &allow, &directories), None, HashMap::new())
+        };
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
             which: config.tools.value,
