@@ -28,8 +28,8 @@ pub(super) fn run(decision: &LineDecision, config: &Config, json: bool) -> Resul
             "parts": parts,
         }))?;
     } else {
-        let mut shown = Shown::default();
-        let parts: String = decision.parts.iter().map(|part| to_text(part, config, &mut shown)).collect();
+        let mut before = Vec::new();
+        let parts: String = decision.parts.iter().map(|part| to_text(part, config, &mut before)).collect();
         let reason = reason.map(|reason| format!("  {:<11}{}\n", "reason", escape(&reason))).unwrap_or_default();
         print(&format!("{word}\n{reason}{parts}"))?;
     }
@@ -89,38 +89,40 @@ fn to_json(part: &PartDecision, config: &Config) -> Value {
     })
 }
 
-/// The ways to allow the commands so far, by the number of the command.
-#[derive(Default)]
-struct Shown(Vec<(usize, Option<String>, Rows)>);
-
 type Rows = Vec<(&'static str, String)>;
 
-impl Shown {
-    /// The ways for one more command. What was shown is not repeated.
-    fn rows(&mut self, part: &PartDecision, config: &Config) -> Rows {
-        let rows = allowing(part, config).rows();
-        // The lines of a rule are rows without a name.
-        let has_rule = rows.iter().any(|(name, _)| name.is_empty());
-        let name = part.explanation.words.first().filter(|_| has_rule).cloned();
-        let same = self.0.iter().find(|(_, _, shown)| !rows.is_empty() && *shown == rows);
-        let of_name = self.0.iter().find(|(_, other, _)| name.is_some() && *other == name);
-        let mut shown = match same {
-            Some((number, ..)) => vec![("to allow", format!("as for command {number}"))],
-            None => rows.clone(),
-        };
-        if let (None, Some((number, ..)), Some(name)) = (same, of_name, &name) {
-            let note = format!(
-                "command {number} lacks a rule for {} too: `allowexec policy suggest -- LINE` makes one of both",
-                quoted(name)
-            );
-            shown.push(("note", note));
-        }
-        self.0.push((part.number, name, rows));
-        shown
-    }
+/// The ways to allow a command that stands further up.
+struct Shown {
+    number: usize,
+    /// The command, if one of the ways is a rule for it.
+    rule_for: Option<String>,
+    rows: Rows,
 }
 
-fn to_text(part: &PartDecision, config: &Config, shown: &mut Shown) -> String {
+/// The ways to allow a command. What stands further up is not repeated.
+fn ways(part: &PartDecision, config: &Config, before: &mut Vec<Shown>) -> Rows {
+    let rows = allowing(part, config).rows();
+    // The lines of a rule are rows without a name.
+    let has_rule = rows.iter().any(|(name, _)| name.is_empty());
+    let rule_for = part.explanation.words.first().filter(|_| has_rule).cloned();
+    let same = before.iter().find(|shown| !rows.is_empty() && shown.rows == rows);
+    let of_name = before.iter().find(|shown| has_rule && shown.rule_for == rule_for);
+    let said = match (same, of_name) {
+        (Some(Shown { number, .. }), _) => vec![("to allow", format!("as for command {number}"))],
+        (None, Some(Shown { number, .. })) => {
+            let name = quoted(rule_for.as_deref().unwrap_or_default());
+            let note = format!(
+                "command {number} lacks a rule for {name} too: `allowexec policy suggest -- LINE` makes one of both"
+            );
+            rows.iter().cloned().chain([("note", note)]).collect()
+        }
+        (None, None) => rows.clone(),
+    };
+    before.push(Shown { number: part.number, rule_for, rows });
+    said
+}
+
+fn to_text(part: &PartDecision, config: &Config, before: &mut Vec<Shown>) -> String {
     let (decision, reason) = decided(&part.outcome);
     let words: Vec<String> = part.explanation.words.iter().map(|word| format!("{word:?}")).collect();
     let variables: Vec<String> = part.variables.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
@@ -132,7 +134,7 @@ fn to_text(part: &PartDecision, config: &Config, shown: &mut Shown) -> String {
         ("rule", rule(part, config)),
         ("program", part.explanation.program.as_ref().map(|path| path.display().to_string())),
     ];
-    let ways = shown.rows(part, config).into_iter().map(|(name, value)| (name, Some(value)));
+    let ways = ways(part, config, before).into_iter().map(|(name, value)| (name, Some(value)));
     let known = lines.into_iter().chain(ways).filter_map(|(name, value)| Some((name, value?)));
     let lines: String = known.map(|(name, value)| format!("  {name:<11}{}\n", escape(&value))).collect();
     format!("{head}\n{lines}")
