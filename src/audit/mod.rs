@@ -19,7 +19,7 @@ pub(crate) use log::{
 };
 pub(crate) use log::{AuditError, AuditLog, HeadFollower};
 pub(crate) use record::{
-    Answered, Asked, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile, Received,
-    RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
+    Answered, Asked, AuditedClient, DecidedRecord, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile,
+    Received, RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
 pub(crate) use settings::AuditSettings;

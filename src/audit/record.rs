@@ -12,7 +12,7 @@ use crate::files::Sha256;
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A call was decided on.
-    Decided(Decided),
+    Decided(DecidedRecord),
     /// A person was asked about a call.
     Asked(Asked),
     /// A question to a person has ended.
@@ -82,7 +82,7 @@ pub(crate) struct PolicyFile {
 
 /// The decision on a call.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Decided {
+pub(crate) struct DecidedRecord {
     /// The number of the call in the log.
     pub call: u64,
     /// The id of the request.

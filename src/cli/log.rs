@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use super::{json_for_people, stdio};
 use crate::config::{Config, LogFormat};
-use crate::files::{Opened, PlaceError, could_append, open_to_append};
+use crate::files::{OpenFor, PlaceError, could_append, open_to_append};
 use crate::server::LogSink;
 use crate::text::{counted, time};
 
@@ -40,7 +40,7 @@ fn open(config: &Config, path: &Path) -> Result<File, CliError> {
 
 /// Checks whether the file of the log could be opened, without making one.
 pub(super) fn check(config: &Config) -> Result<(), CliError> {
-    let could_open = |path: &Path, changeable: &[&Path]| could_append(path, changeable, Opened::Appending).map(drop);
+    let could_open = |path: &Path, changeable: &[&Path]| could_append(path, changeable, OpenFor::Appending).map(drop);
     config.log_file.value.as_ref().map_or(Ok(()), |path| at_file(config, path, could_open))
 }
 

@@ -13,7 +13,7 @@ use super::place::{Existing, Place, PlaceError};
 /// linked another file here to have it written to; otherwise the system's error.
 pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
     let place = Place::open(path, changeable)?;
-    open_regular(&place, Opened::Appending, true)
+    open_regular(&place, OpenFor::Appending, true)
 }
 
 /// Opens the regular file at `path` to read what was appended to it; links are treated as by [`open_to_append`].
@@ -22,7 +22,7 @@ pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceEr
 /// As that; nothing is made where there is no file.
 #[cfg(not(unix))]
 pub(crate) fn open_appended(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
-    open_regular(&Place::open(path, changeable)?, Opened::Reading, false)
+    open_regular(&Place::open(path, changeable)?, OpenFor::Reading, false)
 }
 
 /// Whether [`open_to_append`] would succeed, as far as that can be told without making the file. Gives the file if there is
@@ -30,7 +30,7 @@ pub(crate) fn open_appended(path: &Path, changeable: &[&Path]) -> Result<File, P
 ///
 /// # Errors
 /// As that.
-pub(crate) fn could_append(path: &Path, changeable: &[&Path], opened: Opened) -> Result<Option<File>, PlaceError> {
+pub(crate) fn could_append(path: &Path, changeable: &[&Path], opened: OpenFor) -> Result<Option<File>, PlaceError> {
     let place = Place::open(path, changeable)?;
     match open_regular(&place, opened, false) {
         Ok(file) => Ok(Some(file)),
@@ -43,7 +43,7 @@ pub(crate) fn could_append(path: &Path, changeable: &[&Path], opened: Opened) ->
 
 /// The access with which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opened {
+pub(crate) enum OpenFor {
     Appending,
     /// To append, and to read what is there.
     Both,
@@ -51,7 +51,7 @@ pub(crate) enum Opened {
 }
 
 /// Opens a regular file with one name, or creates it if `may_create`.
-pub(super) fn open_regular(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
+pub(super) fn open_regular(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
     let file = open(place, opened, may_create)?;
     let metadata = file.metadata()?;
     if !metadata.file_type().is_file() {
@@ -103,15 +103,15 @@ pub(super) fn give_name(_unnamed: &File, _place: &Place) -> std::io::Result<()> 
 }
 
 #[cfg(unix)]
-fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
+fn open(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
     use rustix::fs::{Mode, OFlags};
     use rustix::io::Errno;
     // With `NONBLOCK`, opening a FIFO that nobody reads is an error, and does not make the start wait.
     let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     flags |= match opened {
-        Opened::Appending => OFlags::APPEND | OFlags::WRONLY,
-        Opened::Both => OFlags::APPEND | OFlags::RDWR,
-        Opened::Reading => OFlags::RDONLY,
+        OpenFor::Appending => OFlags::APPEND | OFlags::WRONLY,
+        OpenFor::Both => OFlags::APPEND | OFlags::RDWR,
+        OpenFor::Reading => OFlags::RDONLY,
     };
     flags.set(OFlags::CREATE, may_create);
     match rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR) {
@@ -123,12 +123,12 @@ fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceEr
 }
 
 #[cfg(not(unix))]
-fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
+fn open(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
     let mut options = std::fs::OpenOptions::new();
     match opened {
-        Opened::Appending => options.append(true).create(may_create),
-        Opened::Both => options.append(true).read(true).create(may_create),
-        Opened::Reading => options.read(true),
+        OpenFor::Appending => options.append(true).create(may_create),
+        OpenFor::Both => options.append(true).read(true).create(may_create),
+        OpenFor::Reading => options.read(true),
     };
     Ok(options.open(no_link(place)?)?)
 }
@@ -185,11 +185,11 @@ mod tests {
     fn asking_whether_a_file_could_be_appended_to_makes_none() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        assert!(could_append(&path, &[], Opened::Appending).unwrap().is_none() && !path.exists());
+        assert!(could_append(&path, &[], OpenFor::Appending).unwrap().is_none() && !path.exists());
         fs::write(&path, "line\n").unwrap();
-        assert!(could_append(&path, &[], Opened::Both).unwrap().is_some());
+        assert!(could_append(&path, &[], OpenFor::Both).unwrap().is_some());
         for wrong in [path.join("in_a_file"), directory.path().join("no/log"), directory.path().to_owned()] {
-            assert!(could_append(&wrong, &[], Opened::Appending).is_err(), "{}", wrong.display());
+            assert!(could_append(&wrong, &[], OpenFor::Appending).is_err(), "{}", wrong.display());
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "line\n");
     }

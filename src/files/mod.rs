@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 pub use ancestry::Ancestry;
 pub use anonymous::AnonymousFile;
 pub use appended::open_to_append;
-pub(crate) use appended::{Opened, could_append};
+pub(crate) use appended::{OpenFor, could_append};
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
 pub use held::{Held, Identity, are_same};

@@ -25,7 +25,7 @@ const MOST: usize = 4096;
 
 /// The libraries of one program.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundLibraries {
     /// The libraries, by the paths that the loader opens.
     pub libraries: BTreeSet<PathBuf>,
     /// Names for which no file was found.
@@ -52,8 +52,8 @@ impl Libraries {
     }
 
     /// Finds the libraries of a program, given its real path. A file that is not ELF has none.
-    pub(super) fn of(&self, program: &Path) -> io::Result<Found> {
-        let mut found = Found::default();
+    pub(super) fn of(&self, program: &Path) -> io::Result<FoundLibraries> {
+        let mut found = FoundLibraries::default();
         let Some((elf, linked)) = linked(program)? else { return Ok(found) };
         let usual = usual_directories(linked.loader.as_deref());
         let origin = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
@@ -225,7 +225,7 @@ mod tests {
         let [mapped, real] = [&mapped, &real].map(|paths| paths.iter().filter(loaders).collect::<BTreeSet<_>>());
         assert_eq!(mapped, real);
         assert!(!mapped.is_empty() || cfg!(target_env = "musl"));
-        assert_eq!(libraries.of(Path::new("/etc/hostname")).unwrap_or_default(), Found::default());
+        assert_eq!(libraries.of(Path::new("/etc/hostname")).unwrap_or_default(), FoundLibraries::default());
     }
 
     #[test]

@@ -29,14 +29,14 @@ const HARMLESS: [&str; 18] = [
 #[derive(Debug, Default)]
 pub(crate) struct KnownPrograms {
     places: Vec<PathBuf>,
-    by_size: OnceCell<HashMap<u64, Vec<Found>>>,
+    by_size: OnceCell<HashMap<u64, Vec<FoundProgram>>>,
     /// Earlier answers, by real path.
     names: RefCell<HashMap<PathBuf, Option<String>>>,
 }
 
 /// A program in a directory of the search path.
 #[derive(Debug)]
-struct Found {
+struct FoundProgram {
     /// `None` if its file is one of those that hold many.
     name: Option<String>,
     path: PathBuf,
@@ -105,7 +105,7 @@ impl KnownPrograms {
         let size = fs::metadata(file).ok()?.len();
         let alike = self.by_size.get_or_init(|| self.look()).get(&size)?;
         let contents = fs::read(file).ok()?;
-        let same: Vec<&Found> =
+        let same: Vec<&FoundProgram> =
             alike.iter().filter(|found| fs::read(&found.path).is_ok_and(|other| other == contents)).collect();
         if same.iter().any(|found| found.name.is_none()) {
             return None;
@@ -113,8 +113,8 @@ impl KnownPrograms {
         same.first().and_then(|found| found.name.clone())
     }
 
-    fn look(&self) -> HashMap<u64, Vec<Found>> {
-        let mut by_size: HashMap<_, Vec<Found>> = HashMap::new();
+    fn look(&self) -> HashMap<u64, Vec<FoundProgram>> {
+        let mut by_size: HashMap<_, Vec<FoundProgram>> = HashMap::new();
         let places: BTreeSet<PathBuf> = self.places.iter().filter_map(|place| place.canonicalize().ok()).collect();
         let holds_many = |name: &str| HOLD_MANY.contains(&name) || HARMLESS.contains(&name);
         for place in places {
@@ -129,7 +129,7 @@ impl KnownPrograms {
                 let path = place.join(&name);
                 if let Some(found) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) {
                     let name = Some(name).filter(|name| !holds_many(name));
-                    by_size.entry(found.len()).or_default().push(Found { name, path });
+                    by_size.entry(found.len()).or_default().push(FoundProgram { name, path });
                 }
             }
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::replies::Called;
-use crate::audit::{Decided, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
+use crate::audit::{DecidedRecord, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
 use crate::exec::{Captured, End, Limit, StartedCommand};
 use crate::files::Sha256;
 use crate::jsonrpc::{Request, RequestId};
@@ -38,14 +38,14 @@ pub(super) fn decided_record(
     explanation: &Explanation,
     argv: Option<Argv<'_>>,
     refusal: Option<&Refusal>,
-) -> Decided {
+) -> DecidedRecord {
     let decision = match refusal {
         None => Verdict::Allowed,
         Some(Refusal::NeedsApproval(_)) => Verdict::Ask,
         Some(_) => Verdict::Refused,
     };
     let (argv, secrets) = argv.unwrap_or((&explanation.words, &[]));
-    Decided {
+    DecidedRecord {
         call,
         id: id.as_value().clone(),
         tool: tool.to_owned(),

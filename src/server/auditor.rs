@@ -18,7 +18,7 @@ use super::facts::Facts;
 use super::not_run::NotRun;
 use super::not_started::NotStarted;
 use super::replies::{Called, Reply};
-use crate::audit::{AuditLog, Decided, Digest, Ended, Event, MessageKind, Received, RefusedRequest, Verdict};
+use crate::audit::{AuditLog, DecidedRecord, Digest, Ended, Event, MessageKind, Received, RefusedRequest, Verdict};
 use crate::config::LogLevel;
 use crate::exec::StartedCommand;
 use crate::files::SharedReader;
@@ -118,7 +118,7 @@ impl Auditor {
         &self,
         (call, facts): (u64, &Facts),
         client: Option<&Arc<Implementation>>,
-        made: impl FnOnce() -> Vec<Decided>,
+        made: impl FnOnce() -> Vec<DecidedRecord>,
     ) -> Result<(), NotRun> {
         let Some(shared) = &self.0 else { return Ok(()) };
         let made = made();
@@ -148,7 +148,7 @@ impl Auditor {
     /// # Errors
     /// [`NotRun::NotRecorded`].
     #[cfg(unix)]
-    pub(super) fn decided_parts(&self, made: Vec<Decided>) -> Result<(), NotRun> {
+    pub(super) fn decided_parts(&self, made: Vec<DecidedRecord>) -> Result<(), NotRun> {
         let Some(shared) = &self.0 else { return Ok(()) };
         let written = shared.write(&mut shared.log(), made.into_iter().map(Event::Decided));
         written.map_err(|why| NotRun::NotRecorded { why })

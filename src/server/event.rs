@@ -36,7 +36,7 @@ pub(crate) enum Event {
     /// There is new output that a read waits for.
     News,
     /// The thread has looked at an output for the read of this number.
-    Seen { key: u64, seen: Seen },
+    Seen { key: u64, seen: ReadSeen },
     /// The output so far of the call of this number, as an encoded result.
     SoFar { key: u64, result: Vec<u8> },
     /// The operator's program has not kept the head of the audit log.
@@ -119,7 +119,7 @@ pub(crate) enum HowEnded {
 
 /// The outcome of a look at an output.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ReadSeen {
     /// The result, encoded.
     Result(Vec<u8>),
     /// The read goes on waiting; this many bytes were looked at.

@@ -75,7 +75,7 @@ pub(super) struct RunsWith {
 }
 
 /// The facts that are needed to report the end of a command.
-pub(super) struct Ending {
+pub(super) struct ReportOfEnd {
     /// The number of the call.
     pub key: u64,
     /// The client's name for the program.
@@ -90,12 +90,12 @@ pub(super) struct Ending {
 
 impl Job {
     /// Splits the job into what the executor needs, and what is needed to report its end.
-    fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, Ending) {
+    fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, ReportOfEnd) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
         let report = report_of(&with.parts.report, &*with.executor, command.rule());
         let report = ReportSettings { directory: Some(command.directory().path().to_owned()), ..report };
-        let ending = Ending {
+        let ending = ReportOfEnd {
             key,
             word: command.words().first().cloned().unwrap_or_default(),
             literal_pattern: self.literal_pattern,
@@ -110,7 +110,7 @@ impl Job {
     }
 }
 
-impl Ending {
+impl ReportOfEnd {
     /// Tells the observer about the end, and makes the answer. `outcome` is what became of the command; an `Err` if the
     /// executor panicked.
     fn of(self, outcome: thread::Result<Result<Output, ExecError>>) -> CallEnded {
@@ -136,7 +136,7 @@ impl Ending {
     }
 }
 
-impl Ending {
+impl ReportOfEnd {
     /// The result after a panic.
     pub(super) fn panicked() -> (CallToolResult, HowEnded) {
         let sentence = PANICKED.to_owned();

@@ -10,7 +10,7 @@ use self::records::{part_ended, part_record};
 use super::auditor::Auditor;
 use super::event::{CallEnded, HowEnded};
 use super::inbox::EventSender;
-use super::job::{Ending, RunsWith, end_of, heartbeat, note_start, observe_end, report_of};
+use super::job::{ReportOfEnd, RunsWith, end_of, heartbeat, note_start, observe_end, report_of};
 use super::observer::CommandOutcome;
 use crate::audit::Digest;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
@@ -160,7 +160,7 @@ impl LineJob {
                 let sentence = format!("the line failed: {error}");
                 (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
             }
-            Err(_) => Ending::panicked(),
+            Err(_) => ReportOfEnd::panicked(),
         };
         CallEnded { key, result: result.encode(revision), how, shell: None, facts }
     }

@@ -151,7 +151,7 @@ impl Deciding<'_> {
                 Err(_) => None,
             };
             let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
-            audit::Decided {
+            audit::DecidedRecord {
                 input: terms.input.as_ref().map(|input| Digest::of(input.as_bytes())),
                 timeout_ms: asked_timeout.map(milliseconds),
                 background: is_fed,
@@ -217,7 +217,7 @@ impl Deciding<'_> {
         &mut self,
         explanation: &Explanation,
         refusal: Option<&Refusal>,
-        record: impl FnOnce((u64, &RequestId, &str)) -> audit::Decided,
+        record: impl FnOnce((u64, &RequestId, &str)) -> audit::DecidedRecord,
     ) -> Result<(), NotRun> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });

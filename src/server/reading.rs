@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::{Deadline, Seen};
+use super::event::{Deadline, ReadSeen};
 use super::kept::KeptCalls;
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -189,12 +189,12 @@ impl Server<'_> {
     }
 
     /// Handles the outcome of a look.
-    pub(super) fn seen(&mut self, key: u64, seen: Seen) {
+    pub(super) fn seen(&mut self, key: u64, seen: ReadSeen) {
         // The read is gone if it was cancelled.
         let Some(reading) = self.requests.reading(key) else { return };
         match seen {
-            Seen::Result(result) => self.answer_read(key, result),
-            Seen::Waits { looked_at } => {
+            ReadSeen::Result(result) => self.answer_read(key, result),
+            ReadSeen::Waits { looked_at } => {
                 (reading.looked_at, reading.is_looked_at) = (looked_at, false);
                 self.look_if_worth_it(key);
             }

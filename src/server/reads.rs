@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 
-use super::event::{Event, Seen};
+use super::event::{Event, ReadSeen};
 use super::inbox::EventSender;
 use crate::exec::{Captured, Spool, StreamName};
 use crate::mcp::{CallToolResult, Revision};
@@ -81,7 +81,7 @@ impl Reads {
                 // A panic ends only the read, with an error, and not the thread.
                 let seen = catch_unwind(AssertUnwindSafe(|| see(&look, &read))).unwrap_or_else(|_| {
                     let why = "the server failed while it read the output; its log says more";
-                    Seen::Result(CallToolResult::error(why).encode(look.revision))
+                    ReadSeen::Result(CallToolResult::error(why).encode(look.revision))
                 });
                 drop((read, look));
                 if !events.send(Event::Seen { key, seen }) {
@@ -99,10 +99,10 @@ fn so_far(spool: &Spool, most: u64) -> [Captured; 2] {
     StreamName::ALL.map(|stream| spool.part(stream).captured(most).unwrap_or_default())
 }
 
-fn see(look: &Look, read: &ReadOutput) -> Seen {
+fn see(look: &Look, read: &ReadOutput) -> ReadSeen {
     let part = (&look.spool.part(read.stream), look.spool.length(read.stream.other()));
     match read_output(read, part, &look.state, (look.looked_at, look.is_due), look.most, &look.report) {
-        ReadOutcome::Done(result) => Seen::Result(result.encode(look.revision)),
-        ReadOutcome::Waits { looked_at } => Seen::Waits { looked_at },
+        ReadOutcome::Done(result) => ReadSeen::Result(result.encode(look.revision)),
+        ReadOutcome::Waits { looked_at } => ReadSeen::Waits { looked_at },
     }
 }

@@ -13,7 +13,7 @@ use super::call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
 use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
-use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
+use super::session::{Ending, OpenedShell, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
 use crate::exec::{Beats, CallNetwork, Captured, End, Heartbeat, Launcher, Limits, Output, Spool, StopSignal};
 use crate::policy::Base;
 
@@ -44,7 +44,7 @@ pub(super) struct Control {
 
 /// A call since its turn.
 #[derive(Debug)]
-struct Begun {
+struct CommandBegun {
     started: Instant,
     restarted: Option<String>,
     /// Whether the shell itself runs a command that does not change its directory.
@@ -151,7 +151,7 @@ impl Worker {
         }
         // Its time runs from its turn on, not from when the shell was ready.
         match self.watch(Watch::new(line, started), &stop, heartbeat, started) {
-            Ok(ran) => self.conclude(Begun { started, restarted, stays }, ran, start, Some(&stop)),
+            Ok(ran) => self.conclude(CommandBegun { started, restarted, stays }, ran, start, Some(&stop)),
             Err(source) => {
                 self.lose("the server could not watch it".to_owned());
                 Err(ShellError::Lost { source }.to_string())
@@ -202,8 +202,14 @@ impl Worker {
         Ok(Answer { output, directory: self.directory.clone(), restarted: Some(reason) })
     }
 
-    fn conclude(&mut self, begun: Begun, ran: Ran, start: &Base, stop: Option<&StopSignal>) -> Result<Answer, String> {
-        let Begun { started, mut restarted, stays } = begun;
+    fn conclude(
+        &mut self,
+        begun: CommandBegun,
+        ran: Ran,
+        start: &Base,
+        stop: Option<&StopSignal>,
+    ) -> Result<Answer, String> {
+        let CommandBegun { started, mut restarted, stays } = begun;
         let Ran { ending, stdout, stderr, ended_by_us, is_shutdown } = ran;
         let mut limit = None;
         let end = match ending {
@@ -315,8 +321,8 @@ impl Worker {
             None => self.start(start_directory)?,
         };
         match opening.wait(stop, until).map_err(|error| error.to_string())? {
-            Opened::Waits(opening) => self.opening = Some(opening),
-            Opened::Session(session) => {
+            OpenedShell::Waits(opening) => self.opening = Some(opening),
+            OpenedShell::Session(session) => {
                 self.directory = place(&session, &self.directory.path);
                 self.session = Some(session);
                 self.shells += 1;

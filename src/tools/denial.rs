@@ -37,7 +37,7 @@ pub struct ConfinedBy {
 
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum LiesThere {
     /// Nothing, and not even the first of its directories: it is no path.
     NoPath,
     /// Nothing, so a command that was not allowed to open it wanted to make it: reading it fails in another way.
@@ -55,7 +55,7 @@ trait Surroundings {
     /// Whether the access is granted, so that something else has refused it.
     fn grants(&self, path: &Path, access: Access) -> bool;
     /// Looks at the file there.
-    fn look(&self, path: &Path) -> Found;
+    fn look(&self, path: &Path) -> LiesThere;
     /// Whether the ordinary permissions let a file be read.
     fn is_readable(&self, path: &Path) -> bool;
     /// The directory that the command ran in; `None` if it is not known.
@@ -64,7 +64,7 @@ trait Surroundings {
     fn lists(&self) -> GrantLists;
     /// Whether the configuration of a project lies in this directory or above, so that commands may not write there.
     fn holds_settings(&self, directory: &Path) -> bool {
-        directory.ancestors().any(|directory| self.look(&directory.join(CONFIGURATION)) == Found::Data)
+        directory.ancestors().any(|directory| self.look(&directory.join(CONFIGURATION)) == LiesThere::Data)
     }
 }
 
@@ -96,18 +96,18 @@ impl Surroundings for Real<'_> {
         path.is_file() && is_readable(path)
     }
 
-    fn look(&self, path: &Path) -> Found {
+    fn look(&self, path: &Path) -> LiesThere {
         let first: PathBuf = path.components().take(2).collect();
         match path.metadata() {
-            Ok(metadata) if metadata.is_file() && !is_executable(&metadata) => Found::Data,
+            Ok(metadata) if metadata.is_file() && !is_executable(&metadata) => LiesThere::Data,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if first != path && first.is_dir() {
-                    Found::Nothing
+                    LiesThere::Nothing
                 } else {
-                    Found::NoPath
+                    LiesThere::NoPath
                 }
             }
-            Ok(_) | Err(_) => Found::Other,
+            Ok(_) | Err(_) => LiesThere::Other,
         }
     }
 }
@@ -249,7 +249,7 @@ struct Denial<'a> {
 impl<'a> Denial<'a> {
     fn of(lines: &[Line<'a>], place: usize, surroundings: &impl Surroundings) -> Self {
         let line = lines.get(place).copied().unwrap_or(Line(""));
-        let is_possible = |path: &&str| surroundings.look(Path::new(path)) != Found::NoPath;
+        let is_possible = |path: &&str| surroundings.look(Path::new(path)) != LiesThere::NoPath;
         let above = lines.get(place.saturating_sub(2 * AROUND)..place).unwrap_or_default();
         let below = lines.get(place + 1..).unwrap_or_default();
         let code = traceback(lines, place);
@@ -274,7 +274,7 @@ impl<'a> Denial<'a> {
                     part => full.join(part),
                 });
                 let parent = full.parent()?;
-                let is_there = surroundings.look(parent) == Found::Other;
+                let is_there = surroundings.look(parent) == LiesThere::Other;
                 // In a directory that is granted it is a link to elsewhere, and the link is no grant.
                 let is_refused =
                     !surroundings.grants(&full, Access::Write) && !surroundings.grants(parent, Access::Write);
@@ -317,7 +317,7 @@ impl<'a> Denial<'a> {
         let is_relative_write = relative.is_some()
             && !is_execution
             && full.is_some_and(|path| {
-                lies_there == Some(Found::Nothing) || surroundings.grants(Path::new(path), Access::Read)
+                lies_there == Some(LiesThere::Nothing) || surroundings.grants(Path::new(path), Access::Read)
             });
         // A temporary file has another name each time.
         let is_temporary = said::is_temporary(before);
@@ -329,8 +329,8 @@ impl<'a> Denial<'a> {
             is_own: own.is_some() || relative.is_some(),
             is_relative: relative.is_some(),
             is_write: is_write
-                || is_opened && (lies_there == Some(Found::Nothing) || path.is_some_and(is_read_anyway))
-                || is_execution && matches!(lies_there, Some(Found::Data | Found::Nothing))
+                || is_opened && (lies_there == Some(LiesThere::Nothing) || path.is_some_and(is_read_anyway))
+                || is_execution && matches!(lies_there, Some(LiesThere::Data | LiesThere::Nothing))
                 || path.is_some_and(|path| path.starts_with(SHARED_MEMORY))
                 || code.iter().any(Line::opens_to_write),
             is_replacement,
@@ -389,7 +389,7 @@ impl<'a> Denial<'a> {
         // A path that was cut would not be a valid grant.
         let shown = |path| if str::len(path) > LONGEST { "PATH" } else { path };
         let grant = list.adding(flag, shown(place));
-        let exists = |path: &&Path| surroundings.look(path) != Found::Nothing;
+        let exists = |path: &&Path| surroundings.look(path) != LiesThere::Nothing;
         let directory = Path::new(place).ancestors().find(exists).and_then(Path::to_str).unwrap_or("/");
         let is_missing = directory != place && self.is_write;
         let is_elsewhere = self.is_write && surroundings.holds_settings(Path::new(directory));

@@ -16,14 +16,14 @@ pub(crate) fn record(line: &Line) -> Option<Value> {
     let mut begun = Value::Null;
     let mut json = serde_json::Deserializer::from_slice(&line.bytes);
     // It ends with an error, as the line goes on.
-    Begun(&mut begun).deserialize(&mut json).ok();
+    Merged(&mut begun).deserialize(&mut json).ok();
     Some(begun).filter(|begun| begun.get("event").is_some_and(Value::is_string))
 }
 
 /// Puts a value where it belongs as it is read, so that what was read is there if the text ends.
-struct Begun<'v>(&'v mut Value);
+struct Merged<'v>(&'v mut Value);
 
-impl<'de> DeserializeSeed<'de> for Begun<'_> {
+impl<'de> DeserializeSeed<'de> for Merged<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
@@ -31,7 +31,7 @@ impl<'de> DeserializeSeed<'de> for Begun<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Begun<'_> {
+impl<'de> Visitor<'de> for Merged<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Begun<'_> {
         loop {
             array.push(Value::Null);
             let Some(last) = array.last_mut() else { return Ok(()) };
-            if items.next_element_seed(Begun(last))?.is_none() {
+            if items.next_element_seed(Merged(last))?.is_none() {
                 array.pop();
                 return Ok(());
             }
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for Begun<'_> {
         *self.0 = Value::Object(serde_json::Map::new());
         let Value::Object(object) = self.0 else { return Ok(()) };
         while let Some(key) = members.next_key::<String>()? {
-            members.next_value_seed(Begun(object.entry(key).or_insert(Value::Null)))?;
+            members.next_value_seed(Merged(object.entry(key).or_insert(Value::Null)))?;
         }
         Ok(())
     }

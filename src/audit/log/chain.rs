@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::numbers::{number_in, number_of, numbered};
 use super::read::{LONGEST_LINE, Line, Link};
 use crate::files::{
-    Locked, Opened, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing, could_append,
+    Locked, OpenFor, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing, could_append,
 };
 
 /// How each record begins.
@@ -136,7 +136,7 @@ impl Chain {
     /// # Errors
     /// [`AuditError`].
     pub(super) fn check(path: &Path, changeable: &[&Path]) -> Result<(), AuditError> {
-        match could_append(path, changeable, Opened::Both).map_err(SharedFileError::from)? {
+        match could_append(path, changeable, OpenFor::Both).map_err(SharedFileError::from)? {
             Some(file) => last_line(&file, file.metadata()?.len()).map(drop),
             None => Ok(()),
         }

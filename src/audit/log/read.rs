@@ -174,7 +174,7 @@ pub(crate) enum Link {
 
 impl Link {
     pub(crate) fn of(line: &Line) -> Self {
-        let mut found = Found::default();
+        let mut found = RecordMembers::default();
         let whole = match std::str::from_utf8(&line.bytes) {
             Ok(text) => found.read(text) && line.is_whole(),
             Err(error) => {
@@ -194,7 +194,7 @@ impl Link {
 
 /// The fields that were found before the line ended or stopped being JSON.
 #[derive(Default)]
-struct Found {
+struct RecordMembers {
     seq: Option<u64>,
     session: Option<String>,
     prev: Option<Sha256>,
@@ -203,7 +203,7 @@ struct Found {
     torn_sha256: Option<Sha256>,
 }
 
-impl Found {
+impl RecordMembers {
     /// Whether all of the text is one object.
     fn read(&mut self, text: &str) -> bool {
         let mut json = serde_json::Deserializer::from_str(text);
@@ -216,7 +216,7 @@ impl Found {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Found {
+impl<'de> Visitor<'de> for &mut RecordMembers {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::chain::{AuditError, Chain, Damage, Turn};
 use super::secrets::Secrets;
-use crate::audit::record::{AuditedClient, Decided, Event, SessionFacts};
+use crate::audit::record::{AuditedClient, DecidedRecord, Event, SessionFacts};
 use crate::audit::settings::{AuditSettings, Clock};
 use crate::files::{SharedFileError, SharedReader};
 use crate::text::{time, write_json_string};
@@ -208,9 +208,9 @@ impl AuditLog {
         self.append(&[("session_ended", to_json(&record))])
     }
 
-    fn without_secrets(&self, decided: &Decided, client: Option<AuditedClient>) -> Decided {
+    fn without_secrets(&self, decided: &DecidedRecord, client: Option<AuditedClient>) -> DecidedRecord {
         let client = client.map(|client| self.client_without_secrets(&client));
-        let mut hidden = Decided { client, ..decided.clone() };
+        let mut hidden = DecidedRecord { client, ..decided.clone() };
         let mut values = Vec::new();
         for (place, from) in &decided.secrets {
             let Some(word) = hidden.argv.get_mut(*place) else { continue };

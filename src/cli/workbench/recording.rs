@@ -38,7 +38,7 @@ pub(super) struct Target {
 }
 
 /// An open file, which gets its name once its header is written.
-pub(super) struct Opened<'a> {
+pub(super) struct OpenTarget<'a> {
     target: &'a Target,
     replacement: Replacement,
     /// Its name, with `%c` until the client is known.
@@ -69,7 +69,7 @@ impl Target {
     }
 
     /// Opens the file. It has no name yet, except on Windows.
-    pub(super) fn open(&self) -> Result<Opened<'_>, CliError> {
+    pub(super) fn open(&self) -> Result<OpenTarget<'_>, CliError> {
         self.directory
             .iter()
             .try_for_each(|directory| create_directories(directory))
@@ -78,7 +78,7 @@ impl Target {
         // If the client's name is part of the file's, it is checked later whether that file exists.
         let existing = if name.contains("%c") { Existing::IsReplaced } else { self.existing };
         let replacement = place.create(existing).map_err(|error| self.error(error))?;
-        Ok(Opened { target: self, replacement, name })
+        Ok(OpenTarget { target: self, replacement, name })
     }
 
     /// The error for this file, with how to mend it.
@@ -117,7 +117,7 @@ pub(in crate::cli) fn start(config: &Config, flags: &Flags) -> Result<Option<Rec
 }
 
 /// Begins the recording of a server that was started from its command line.
-pub(super) fn of_server(opened: Opened<'_>, options: &record::Options, here: &Path) -> Result<Recorder, CliError> {
+pub(super) fn of_server(opened: OpenTarget<'_>, options: &record::Options, here: &Path) -> Result<Recorder, CliError> {
     let target = opened.target;
     let placeholders = Placeholders::of_recording(here).map_err(|error| target.error(error.into()))?.keeping_versions();
     let basis = basis(here, &placeholders).map_err(|problem| target.unrecordable(problem))?;
@@ -161,7 +161,7 @@ pub(in crate::cli) fn finish(recorder: &Recorder, config: &Config) -> Result<(),
     }
 }
 
-impl Opened<'_> {
+impl OpenTarget<'_> {
     /// Writes the header, and only then gives the file its name, which may replace an earlier recording.
     fn begin(
         self,

@@ -22,7 +22,7 @@ const SIGINT: i32 = 2;
 
 /// A line or the line of a group, while it runs.
 pub(super) struct Sequence<'l> {
-    steps: Vec<Step<'l>>,
+    steps: Vec<PipelineStep<'l>>,
     /// The number of the step that comes next.
     next: usize,
     /// The status of the pipeline that ended last, which `exit` without a number returns.
@@ -48,7 +48,7 @@ pub(super) struct Sequence<'l> {
 
 /// A pipeline in its place.
 #[derive(Clone, Copy)]
-struct Step<'l> {
+struct PipelineStep<'l> {
     /// On which status it runs; `None` for the first of a list.
     on: Option<Connector>,
     pipeline: &'l Pipeline,
@@ -276,7 +276,7 @@ impl<'l> Sequence<'l> {
     }
 
     /// Takes the next pipeline that is to run, and the streams for it.
-    fn step(&mut self) -> Option<(Step<'l>, Streams)> {
+    fn step(&mut self) -> Option<(PipelineStep<'l>, Streams)> {
         loop {
             let step = *self.steps.get(self.next)?;
             self.next += 1;
@@ -305,10 +305,10 @@ impl<'l> Sequence<'l> {
 }
 
 /// The pipelines of a list.
-fn steps_of(list: &AndOr) -> impl Iterator<Item = Step<'_>> {
+fn steps_of(list: &AndOr) -> impl Iterator<Item = PipelineStep<'_>> {
     let last_or = list.rest.iter().rposition(|(connector, _)| *connector == Connector::Or);
-    let first = Step { on: None, pipeline: &list.first, is_dealt_with: last_or.is_some() };
-    let rest = list.rest.iter().enumerate().map(move |(place, (connector, pipeline))| Step {
+    let first = PipelineStep { on: None, pipeline: &list.first, is_dealt_with: last_or.is_some() };
+    let rest = list.rest.iter().enumerate().map(move |(place, (connector, pipeline))| PipelineStep {
         on: Some(*connector),
         pipeline,
         is_dealt_with: last_or.is_some_and(|last| place < last),

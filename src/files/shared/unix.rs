@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Locked, SharedFile, SharedFileError};
-use crate::files::appended::{self, Opened};
+use crate::files::appended::{self, OpenFor};
 use crate::files::patience::{Patience, Wait};
 use crate::files::place::{Place, PlaceError};
 
@@ -67,7 +67,7 @@ impl SharedFile {
     /// As that.
     pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
         let place = Place::open(path, changeable)?;
-        let file = appended::open_regular(&place, Opened::Both, true)?;
+        let file = appended::open_regular(&place, OpenFor::Both, true)?;
         let identity = identity_of(&file).map_err(|source| PlaceError::System { source })?;
         let file = Arc::new(file);
         let reader = SharedReader(Arc::new(Mutex::new(Arc::clone(&file))));
@@ -128,7 +128,7 @@ impl SharedFile {
                 }
                 Ok(_) => {
                     // Another process has begun a new file.
-                    let opened = Opened::Both;
+                    let opened = OpenFor::Both;
                     let file = appended::open_regular(&self.place, opened, false);
                     let old = file.map_err(SharedFileError::from).and_then(|file| Ok(self.take(file)?));
                     before.get_or_insert(old.inspect_err(|_| unlock(&self.file))?);
@@ -192,7 +192,7 @@ impl Locked<'_> {
         let place = Place { directory, name: name.into() };
         // The name comes from the file, which anybody may have written.
         let is_name = Path::new(name).file_name() == Some(name);
-        is_name.then(|| appended::open_regular(&place, Opened::Reading, false).ok()).flatten()
+        is_name.then(|| appended::open_regular(&place, OpenFor::Reading, false).ok()).flatten()
     }
 
     /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place. The new one is

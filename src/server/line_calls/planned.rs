@@ -61,7 +61,7 @@ impl Deciding<'_> {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
             let of_call = |part: &PartDecision| {
                 let record = part_record(call, part, input.as_ref().zip(reader))?;
-                Some(audit::Decided {
+                Some(audit::DecidedRecord {
                     timeout_ms: asked_timeout.map(milliseconds),
                     background: is_fed,
                     task: tool_call.task.is_some(),

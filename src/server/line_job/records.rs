@@ -1,6 +1,6 @@
 //! The audit log's records of the parts of a line.
 
-use crate::audit::{Decided, Digest, Ended, Event, Verdict};
+use crate::audit::{DecidedRecord, Digest, Ended, Event, Verdict};
 use crate::exec::End;
 use crate::jsonrpc::RequestId;
 use crate::policy::line::{PartDecision, PartKind, PartOutcome};
@@ -12,7 +12,7 @@ pub(in crate::server) fn part_record(
     call: (u64, &RequestId, &str),
     part: &PartDecision,
     input: Option<(&Digest, usize)>,
-) -> Option<Decided> {
+) -> Option<DecidedRecord> {
     let (decision, reason) = match &part.outcome {
         PartOutcome::Allowed => (Verdict::Allowed, None),
         PartOutcome::Ask => (Verdict::Ask, None),
@@ -24,7 +24,7 @@ pub(in crate::server) fn part_record(
     let input = of_part.or_else(|| of_call.map(|(input, _)| input.clone()));
     let decided = decided_record(call, &part.explanation, None, None);
     let env = part.variables.iter().cloned().collect();
-    Some(Decided { part: Some(part.number), decision, env, input, reason, ..decided })
+    Some(DecidedRecord { part: Some(part.number), decision, env, input, reason, ..decided })
 }
 
 /// The end of a process of a line, as it is recorded.

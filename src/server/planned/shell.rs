@@ -56,7 +56,7 @@ impl Deciding<'_> {
                     let argv = argv.as_ref().map(|(words, secrets)| (*words, secrets.as_slice()));
                     let timeout_ms = timeout.map(milliseconds);
                     let refusal = outcome.as_ref().err();
-                    audit::Decided { timeout_ms, ..decided_record(call, &explanation, argv, refusal) }
+                    audit::DecidedRecord { timeout_ms, ..decided_record(call, &explanation, argv, refusal) }
                 })?;
                 let command = outcome.map_err(|refusal| self.stopped(refusal, terms))?;
                 cost += cost_of_words(command.words());

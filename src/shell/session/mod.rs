@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
-pub(super) use opening::{Opened, Opening};
+pub(super) use opening::{OpenedShell, Opening};
 #[cfg(unix)]
 pub(super) use unix::{Session, Watch};
 #[cfg(windows)]

@@ -26,7 +26,7 @@ pub(in crate::shell) struct Opening {
 
 /// The state of a starting shell.
 #[derive(Debug)]
-pub(in crate::shell) enum Opened {
+pub(in crate::shell) enum OpenedShell {
     /// It has answered correctly.
     Session(Session),
     /// It is still starting.
@@ -65,12 +65,12 @@ impl Opening {
         mut self,
         stop: Option<&StopSignal>,
         until: Option<Instant>,
-    ) -> Result<Opened, ShellError> {
+    ) -> Result<OpenedShell, ShellError> {
         let patience = until.map(|until| until.saturating_duration_since(self.started));
         match self.session.watch(*self.watch, stop, patience) {
-            Ok(Watched::Waits(watch)) => Ok(Opened::Waits(Self { watch, ..self })),
+            Ok(Watched::Waits(watch)) => Ok(OpenedShell::Waits(Self { watch, ..self })),
             Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
-                Ok(Opened::Session(self.session))
+                Ok(OpenedShell::Session(self.session))
             }
             Ok(Watched::Ended(_)) => Err(match self.session.failure() {
                 Some(source) => ShellError::Spawn { program: self.program, source },

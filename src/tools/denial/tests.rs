@@ -47,18 +47,18 @@ impl Surroundings for Fake {
         path.extension().is_some_and(|end| end == "txt" || end == "conf")
     }
 
-    fn look(&self, path: &Path) -> Found {
+    fn look(&self, path: &Path) -> LiesThere {
         let first = path.components().nth(1).map(|part| part.as_os_str().to_owned()).unwrap_or_default();
         if !["usr", "etc", "srv", "root", "home", "opt", "var", "dev", "tmp"].iter().any(|there| first == *there) {
-            Found::NoPath
+            LiesThere::NoPath
         } else if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("new")) {
-            Found::Nothing
+            LiesThere::Nothing
         } else if path.ends_with("allowexec.yaml") {
-            if path.starts_with("/srv/settled") { Found::Data } else { Found::Nothing }
+            if path.starts_with("/srv/settled") { LiesThere::Data } else { LiesThere::Nothing }
         } else if path.extension().is_some_and(|end| end == "txt" || end == "conf") {
-            Found::Data
+            LiesThere::Data
         } else {
-            Found::Other
+            LiesThere::Other
         }
     }
 }

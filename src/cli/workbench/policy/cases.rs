@@ -22,7 +22,7 @@ pub(super) struct Case {
 }
 
 /// A decision, with its reason unless the line is simply allowed.
-pub(super) struct Decided<'p> {
+pub(super) struct DecidedCase<'p> {
     /// `None` if that can't be told without files.
     pub came: Option<Expected>,
     pub why: Option<String>,
@@ -73,8 +73,8 @@ fn case(line: usize, text: &str) -> Result<Case, String> {
 
 impl Case {
     /// Decides by these rules, without looking at any file.
-    pub(super) fn decide<'p>(&self, rules: &'p Rules) -> Decided<'p> {
-        let refused = |why: String| Decided { came: Some(Expected::Refuse), why: Some(why), judgement: None };
+    pub(super) fn decide<'p>(&self, rules: &'p Rules) -> DecidedCase<'p> {
+        let refused = |why: String| DecidedCase { came: Some(Expected::Refuse), why: Some(why), judgement: None };
         let words = match words_of(&self.argv) {
             Ok(words) => words,
             Err(error) => return refused(error.to_string()),
@@ -100,17 +100,17 @@ impl Case {
 }
 
 /// Decides on words by these rules.
-pub(super) fn decide<'p>(rules: &'p Rules, words: &[String]) -> Decided<'p> {
+pub(super) fn decide<'p>(rules: &'p Rules, words: &[String]) -> DecidedCase<'p> {
     let name = words.first().map_or("", String::as_str);
     let Some(command) = rules.get(name) else {
         let why = Some(format!("no rule describes `{}`", name.escape_debug()));
-        return Decided { came: Some(Expected::Refuse), why, judgement: None };
+        return DecidedCase { came: Some(Expected::Refuse), why, judgement: None };
     };
     match decide_anywhere(command, words) {
         Some(judgement) => {
-            Decided { came: Some(judgement.decision), why: judgement.refusal.clone(), judgement: Some(judgement) }
+            DecidedCase { came: Some(judgement.decision), why: judgement.refusal.clone(), judgement: Some(judgement) }
         }
-        None => Decided { came: None, why: Some(UNTOLD.to_owned()), judgement: None },
+        None => DecidedCase { came: None, why: Some(UNTOLD.to_owned()), judgement: None },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::seen::{Seen, SeenOptions, subcommands};
+use super::seen::{SeenOptions, SeenWords, subcommands};
 use crate::policy::rules::{Arguments, CommandRule, Level, PolicySource, Syntax, Takes, ValuePlace, ValueType};
 
 /// Programs that write what they name, or some of it.
@@ -32,7 +32,7 @@ pub(super) fn quoted(text: &str) -> String {
 /// The rule of a command, with its calls as examples.
 pub(super) fn command(
     name: &str,
-    seen: &Seen,
+    seen: &SeenWords,
     known: Option<&CommandRule>,
     calls: &BTreeSet<&[String]>,
     printed: Printed,
@@ -77,7 +77,7 @@ pub(super) fn command(
     text
 }
 
-fn level(seen: &Seen, known: Option<&Level>, printed: Printed, indent: usize, text: &mut String) {
+fn level(seen: &SeenWords, known: Option<&Level>, printed: Printed, indent: usize, text: &mut String) {
     let pad = " ".repeat(indent);
     match known.map_or(Printed::All, |_| printed) {
         Printed::All => words(&seen.options, seen, indent, text),
@@ -114,7 +114,7 @@ fn is_of_level(level: &Level, spelling: &str) -> bool {
 
 /// The options that the level lacks. An option that it has with other numbers or words keeps those, since the suggestion
 /// replaces the profile's description of that option.
-fn new_options(seen: &Seen, known: Option<&Level>) -> SeenOptions {
+fn new_options(seen: &SeenWords, known: Option<&Level>) -> SeenOptions {
     let Some(Arguments::Described { options, forms, .. }) = known.map(|level| &level.arguments) else {
         return seen.options.clone();
     };
@@ -167,7 +167,7 @@ fn options(seen: &SeenOptions, indent: usize, text: &mut String) {
 }
 
 /// The options, and the other words of the calls that ended here.
-fn words(seen_options: &SeenOptions, seen: &Seen, indent: usize, text: &mut String) {
+fn words(seen_options: &SeenOptions, seen: &SeenWords, indent: usize, text: &mut String) {
     let pad = " ".repeat(indent);
     options(seen_options, indent, text);
     for (key, rows) in [("operands", &seen.operands), ("after_double_dash", &seen.after_double_dash)] {

@@ -9,7 +9,7 @@ pub(super) type SeenOptions = BTreeMap<String, (BTreeSet<String>, Option<ValuePl
 
 /// The options, operands and subcommands at one level.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenWords {
     /// Its options.
     pub options: SeenOptions,
     /// The operands of each call that ended here.
@@ -17,10 +17,10 @@ pub(super) struct Seen {
     /// Those after `--`.
     pub after_double_dash: Vec<Vec<String>>,
     /// The level after each subcommand.
-    pub subcommands: BTreeMap<String, Seen>,
+    pub subcommands: BTreeMap<String, SeenWords>,
 }
 
-impl Seen {
+impl SeenWords {
     /// Reads the words of one call. A shipped profile that describes the command tells which options have values.
     pub(super) fn add(&mut self, words: &[String], known: Option<&Level>) {
         let syntax = known.map_or(Syntax::Gnu, |level| level.syntax);

@@ -14,7 +14,7 @@ use serde_yaml::Value as YamlValue;
 use super::change::Settings;
 use super::recorded::{self, Recorded};
 use super::rule_yaml::{Printed, command};
-use super::seen::Seen;
+use super::seen::SeenWords;
 use super::widened;
 use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
@@ -269,7 +269,7 @@ pub(super) fn narrowest(
     ways: &[Printed],
     accepts: impl Fn(&str) -> Result<(), String>,
 ) -> Result<String, String> {
-    let mut tree = Seen::default();
+    let mut tree = SeenWords::default();
     for words in calls {
         tree.add(words.get(1..).unwrap_or_default(), rule.map(|rule| &rule.level));
     }
