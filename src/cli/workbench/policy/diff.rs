@@ -9,7 +9,7 @@
 mod settings;
 mod within;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -55,8 +55,13 @@ pub(super) fn run(old: &str, new: &str, transcripts: &[String], json: bool) -> R
         lines.entry(words).or_insert_with(|| "probe".to_owned());
     }
     let count = lines.len();
+    // Most rules are those of the same profiles in both.
+    let names: BTreeSet<&str> = old_rules.iter().chain(new_rules.iter()).map(|rule| rule.name.as_str()).collect();
+    let changed: BTreeSet<&str> = names.into_iter().filter(|name| old_rules.get(name) != new_rules.get(name)).collect();
+    let is_changed = |words: &[String]| words.first().is_some_and(|name| changed.contains(name.as_str()));
     let changes: Vec<Change> = lines
         .into_iter()
+        .filter(|(words, _)| is_changed(words))
         .filter_map(|(words, from)| {
             let (old, new) = differing(readings(&old_rules, &words), readings(&new_rules, &words))?;
             Some(Change { words, from, old, new })
