@@ -38,7 +38,7 @@ impl Server<'_> {
 
     /// Answers a request with an error.
     pub(super) fn refuse(&mut self, reply: Reply, error: ErrorObject) {
-        self.audit.refused(reply.id(), reply.called(), Some(error.code), &error.message);
+        self.audit.refused(&reply, Some(error.code), &error.message);
         if self.log.writes(LogLevel::Debug) {
             let line = Fields::of_request(reply.id()).ours("error", error.code);
             self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());

@@ -176,11 +176,11 @@ impl Auditor {
     }
 
     /// Notes a request that was answered without a decision.
-    pub(super) fn refused(&self, id: &RequestId, called: &Called, code: Option<i32>, reason: &str) {
+    pub(super) fn refused(&self, reply: &Reply, code: Option<i32>, reason: &str) {
+        let Some(Called { method, tool }) = reply.called() else { return };
         self.note(|| {
-            let Called { method, tool } = called.clone();
-            let method = Some(method).filter(|method| !method.is_empty());
-            let (id, reason) = (id.as_value().clone(), reason.to_owned());
+            let method = Some(method.clone()).filter(|method| !method.is_empty());
+            let (id, tool, reason) = (reply.id().as_value().clone(), tool.clone(), reason.to_owned());
             Event::RefusedRequest(RefusedRequest { id, method, tool, code, reason, line: None })
         });
     }
@@ -275,7 +275,7 @@ impl Auditor {
         let Some(shared) = &self.0 else { return };
         let is_decided = shared.kept().without_end.contains(&call);
         if !is_decided {
-            self.refused(reply.id(), reply.called(), None, reason);
+            self.refused(reply, None, reason);
         }
     }
 

@@ -57,8 +57,10 @@ impl Server<'_> {
                 return self.not_run(&tool_call(tool, None), &Fields::default(), reply, &why);
             }
         }
-        if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
-            return self.refuse(reply, error);
+        if request.params.contains_key("task") {
+            if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
+                return self.refuse(reply, error);
+            }
         }
         if !context.revision.is_modern() && self.roots.are_awaited() {
             reply.task().into_iter().for_each(|task| self.tell_if_new(task));
@@ -105,7 +107,7 @@ impl Server<'_> {
             Ok(DecidedIn::These(directories)) => directories,
             Ok(DecidedIn::Asked(result)) => {
                 // The call that brings the answer is a new request.
-                self.audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
+                self.audit.refused(&reply, None, "its client is asked for the roots first");
                 return self.respond(reply, Ok(result));
             }
             Ok(DecidedIn::NotRun(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
@@ -153,7 +155,7 @@ impl Server<'_> {
             tool_call: Arc::clone(&undecided.tool_call),
             call,
             directories,
-            remembered: self.questions.remembered(),
+            remembered: if self.parts.asks { self.questions.remembered() } else { Vec::new() },
             approved,
             facts: pending.facts.clone(),
             turn,
@@ -174,7 +176,7 @@ impl Server<'_> {
         directories: Option<Arc<Directories>>,
     ) {
         let busy = self.shell_is_busy();
-        let remembered = self.questions.remembered();
+        let remembered = if self.parts.asks { self.questions.remembered() } else { Vec::new() };
         let mut deciding = Deciding {
             parts: &self.parts,
             tool_call: &undecided.tool_call,
@@ -345,7 +347,7 @@ impl Server<'_> {
 
     /// Answers a call that does not run, without a decision, and records it.
     fn undecided(&mut self, tool_call: &ToolCall, sent: Option<&SentWords>, reply: Reply, why: &NotRun) {
-        self.audit.refused(reply.id(), reply.called(), None, &why.to_string());
+        self.audit.refused(&reply, None, &why.to_string());
         let sent = sent.map_or_else(Fields::default, |sent| sent.describe(&self.parts));
         self.not_run(tool_call, &sent, reply, why);
     }

@@ -27,7 +27,7 @@ impl Server<'_> {
         }
         match was {
             CancelledAs::Undecided => {
-                self.audit.refused(reply.id(), reply.called(), None, "cancelled before it was decided on");
+                self.audit.refused(&reply, None, "cancelled before it was decided on");
             }
             CancelledAs::Deciding(call) => {
                 self.audit.given_up(call, &reply, "cancelled before it was decided on");

@@ -91,7 +91,7 @@ impl Server<'_> {
         unanswered.iter().for_each(|line| self.log.write(LogLevel::Info, line.as_str()));
         queued.into_iter().for_each(|call| self.audit.not_started(call, None));
         for HeldCall { reply, .. } in held {
-            self.audit.refused(reply.id(), reply.called(), None, NOT_DECIDED);
+            self.audit.refused(&reply, None, NOT_DECIDED);
         }
         for (call, reply) in undecided {
             self.audit.given_up(call, &reply, NOT_DECIDED);

@@ -80,7 +80,8 @@ impl Server<'_> {
     }
 
     fn received_request(&mut self, request: Request, to: Destination, line: &ReceivedLine<'_>) {
-        let reply = self.replies.open(request.id.clone(), called(&request), to);
+        let called = self.audit.is_on().then(|| called(&request));
+        let reply = self.replies.open(request.id.clone(), called, to);
         if request.method == "initialize" && reply.is_in_batch() {
             let why = "invalid request: `initialize` can't be part of a batch";
             return self.refuse(reply, ErrorObject::new(INVALID_REQUEST, why));

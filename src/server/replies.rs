@@ -33,8 +33,8 @@ pub(super) enum Destination {
 #[must_use = "a request that is not answered here is answered with an error"]
 pub(super) struct Reply {
     id: RequestId,
-    /// Boxed to keep a reply small, since every state of a request holds one.
-    called: Box<Called>,
+    /// Boxed to keep a reply small, since every state of a request holds one; `None` where nothing is recorded.
+    called: Option<Box<Called>>,
     to: Destination,
     /// Pays for the memory that is held for the request.
     charge: Charge,
@@ -58,9 +58,9 @@ impl Reply {
         &self.id
     }
 
-    /// Returns the method and the tool of the request.
-    pub(super) fn called(&self) -> &Called {
-        &self.called
+    /// Returns the method and the tool of the request, if they are recorded.
+    pub(super) fn called(&self) -> Option<&Called> {
+        self.called.as_deref()
     }
 
     /// Whether the answer becomes part of the answer to a batch.
@@ -158,8 +158,8 @@ struct Batch {
 
 impl Replies {
     /// Makes the reply for the request with this id.
-    pub(super) fn open(&self, id: RequestId, called: Called, to: Destination) -> Reply {
-        Reply { id, called: Box::new(called), to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
+    pub(super) fn open(&self, id: RequestId, called: Option<Called>, to: Destination) -> Reply {
+        Reply { id, called: called.map(Box::new), to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
     }
 
     /// Makes an empty charge, for something that no request holds.
@@ -284,12 +284,12 @@ mod tests {
     #[test]
     fn a_reply_that_is_dropped_is_answered_with_an_error_and_one_that_was_used_is_not() {
         let mut replies = Replies::default();
-        let used = replies.open(1.into(), Called::default(), Destination::Client);
+        let used = replies.open(1.into(), None, Destination::Client);
         assert_eq!(text(replies.result(used, b"{}".to_vec())), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
-        let withdrawn = replies.open(2.into(), Called::default(), Destination::Client);
+        let withdrawn = replies.open(2.into(), None, Destination::Client);
         assert_eq!(replies.withdraw(withdrawn), None);
         assert!(replies.answer_lost().is_empty());
-        let dropped = replies.open(3.into(), Called::default(), Destination::Client);
+        let dropped = replies.open(3.into(), None, Destination::Client);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _reply = dropped;
             // Without the hook's message.
@@ -309,7 +309,7 @@ mod tests {
     fn a_batch_is_answered_when_its_last_element_is_and_a_dropped_one_counts() {
         let mut replies = Replies::default();
         let to = replies.open_batch(3).unwrap();
-        let [first, second, third] = [1, 2, 3].map(|id: u64| replies.open(id.into(), Called::default(), to));
+        let [first, second, third] = [1, 2, 3].map(|id: u64| replies.open(id.into(), None, to));
         assert_eq!(replies.result(first, b"{}".to_vec()), None);
         assert_eq!(replies.withdraw(second), None);
         drop(third);
@@ -324,26 +324,26 @@ mod tests {
     #[test]
     fn the_answer_of_a_task_goes_to_nobody_else_and_what_is_held_goes_along() {
         let mut replies = Replies::default();
-        let mut reply = replies.open(1.into(), Called::default(), Destination::Client);
+        let mut reply = replies.open(1.into(), None, Destination::Client);
         assert_eq!((reply.hold(MOST_HELD), reply.task(), reply.answers(&1.into())), (Ok(()), None, true));
         let created = reply.become_task(7);
         assert_eq!((reply.task(), reply.answers(&1.into()), reply.is_in_batch()), (Some(7), false, false));
         assert_eq!(text(replies.result(created, b"{}".to_vec())), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
-        assert_eq!(replies.open(2.into(), Called::default(), Destination::Client).hold(1), Err(OverBudget));
+        assert_eq!(replies.open(2.into(), None, Destination::Client).hold(1), Err(OverBudget));
         drop(reply);
         let lost: Vec<_> =
             replies.answer_lost().into_iter().map(|lost| (lost.line, lost.task.map(|(task, _)| task))).collect();
         assert_eq!(lost.last(), Some(&(None, Some(7))), "{lost:?}");
-        assert_eq!(replies.open(2.into(), Called::default(), Destination::Client).hold(1), Ok(()));
+        assert_eq!(replies.open(2.into(), None, Destination::Client).hold(1), Ok(()));
     }
 
     #[test]
     fn what_is_held_is_given_back_however_the_request_ends() {
         let mut replies = Replies::default();
         for end in 0..3 {
-            let mut reply = replies.open(1.into(), Called::default(), Destination::Client);
+            let mut reply = replies.open(1.into(), None, Destination::Client);
             assert_eq!(reply.hold(MOST_HELD), Ok(()), "{end}");
-            assert_eq!(replies.open(2.into(), Called::default(), Destination::Client).hold(1), Err(OverBudget));
+            assert_eq!(replies.open(2.into(), None, Destination::Client).hold(1), Err(OverBudget));
             match end {
                 0 => drop(replies.result(reply, b"{}".to_vec())),
                 1 => drop(replies.withdraw(reply)),
@@ -352,11 +352,11 @@ mod tests {
             replies.answer_lost();
         }
         // A command that is still running when its request is withdrawn stays charged.
-        let mut reply = replies.open(1.into(), Called::default(), Destination::Client);
+        let mut reply = replies.open(1.into(), None, Destination::Client);
         assert_eq!(reply.hold(MOST_HELD), Ok(()));
         let charge = reply.take_charge();
         assert_eq!(replies.withdraw(reply), None);
-        let mut next = replies.open(3.into(), Called::default(), Destination::Client);
+        let mut next = replies.open(3.into(), None, Destination::Client);
         assert_eq!(next.hold(1), Err(OverBudget));
         drop(charge);
         assert_eq!(next.hold(1), Ok(()));
@@ -368,7 +368,7 @@ mod tests {
         let mut replies = Replies::default();
         let to = replies.open_batch(3).unwrap();
         let long = format!("\"{}\"", "x".repeat(6 * 1024 * 1024));
-        let [first, second, third] = [1, 2, 3].map(|id: u64| replies.open(id.into(), Called::default(), to));
+        let [first, second, third] = [1, 2, 3].map(|id: u64| replies.open(id.into(), None, to));
         assert_eq!(replies.result(first, long.clone().into_bytes()), None);
         assert_eq!(replies.result(second, long.clone().into_bytes()), None);
         let line = text(replies.result(third, b"{}".to_vec()));

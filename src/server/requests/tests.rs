@@ -13,7 +13,7 @@ use crate::mcp::Revision::{self, V2025_06_18};
 use crate::server::budget::{MOST_HELD, OverBudget};
 use crate::server::facts::Facts;
 use crate::server::feedback::Feedback;
-use crate::server::replies::{Called, Destination, Replies};
+use crate::server::replies::{Destination, Replies};
 use crate::server::session::RequestContext;
 use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
 use crate::server::tool_call::ToolCall;
@@ -30,7 +30,7 @@ impl Table {
     }
 
     fn reply(&self, id: u64) -> Reply {
-        self.replies.open(id.into(), Called::default(), Destination::Client)
+        self.replies.open(id.into(), None, Destination::Client)
     }
 
     fn pending(&self, id: u64) -> Pending {
