@@ -304,10 +304,14 @@ fn what_is_risky_is_a_warning_that_says_what_to_change() {
 fn the_page_begins_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone() {
     let place = tempfile::tempdir().unwrap();
     let directory = dunce::canonicalize(place.path()).unwrap();
+    // Not every machine has it.
+    let programs = tempfile::tempdir().unwrap();
+    fs::copy("/bin/true", programs.path().join("rg")).unwrap();
+    let path = format!("/usr/bin:/bin:{}", programs.path().display());
     let page = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
         command.arg("doctor").args(arguments).current_dir(place.path()).env_clear();
-        let output = command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").output().unwrap();
+        let output = command.env("PATH", &path).env("TERM", "xterm").output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let wide = page(&["--allow", "ls,no-such,cat", "--profile", "ripgrep"]);

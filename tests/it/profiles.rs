@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -154,6 +154,9 @@ fn every_whole_policy_of_the_guide_and_of_readme_loads() {
 /// What stands outside of the project.
 const SECRET: &str = "what_lies_outside";
 
+/// Every file of a project with what changes when it is written to, and every link with where it leads.
+type Tree = BTreeMap<String, (Option<PathBuf>, [i64; 5])>;
+
 /// A directory with a home, a canary that writes down who ran it, and a project.
 struct Hostile {
     base: tempfile::TempDir,
@@ -222,37 +225,42 @@ impl Hostile {
 
     /// Runs what a rule makes of the words, and says whether anything of the project's ran, and what has changed.
     fn run(&self, rule: &CommandRule, words: &[String]) -> (Output, Vec<String>, Vec<String>) {
+        self.run_after(&mut self.tree(), rule, words)
+    }
+
+    /// The same, where the project is known as it is before and, then, after it.
+    fn run_after(&self, tree: &mut Tree, rule: &CommandRule, words: &[String]) -> (Output, Vec<String>, Vec<String>) {
         let judgement = decide_example(rule, words);
         let matched = judgement.matched.expect("it is allowed");
         let argv = matched.with_inserted(words);
         let _ = fs::remove_file(self.path("hits"));
-        let before = self.tree();
         let mut command = self.command(&argv[0], &argv[1..]);
         command.envs(&matched.env().set).current_dir(self.path("project"));
         let output = command.output().unwrap();
-        let after = self.tree();
+        let before = std::mem::replace(tree, self.tree());
         let hits = fs::read_to_string(self.path("hits")).unwrap_or_default().lines().map(str::to_owned).collect();
-        let names = before.keys().chain(after.keys());
-        let changed = names.filter(|name| before.get(*name) != after.get(*name)).cloned().collect();
+        let names = before.keys().chain(tree.keys());
+        let changed = names.filter(|name| before.get(*name) != tree.get(*name)).cloned().collect();
         (output, hits, changed)
     }
 
-    /// Every file of the project with what it holds.
-    fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+    fn tree(&self) -> Tree {
         let mut found = BTreeMap::new();
         let mut open = vec![self.path("project")];
         while let Some(directory) = open.pop() {
             for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
                 let (path, kind) = (entry.path(), entry.file_type().unwrap());
-                let holds = if kind.is_dir() {
+                let (mut target, mut stamp) = (None, [0; 5]);
+                if kind.is_dir() {
                     open.push(path.clone());
-                    Vec::new()
                 } else if kind.is_symlink() {
-                    fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                    target = Some(fs::read_link(&path).unwrap());
                 } else {
-                    fs::read(&path).unwrap()
-                };
-                found.insert(path.display().to_string(), holds);
+                    let is = entry.metadata().unwrap();
+                    let inode = i64::try_from(is.ino()).unwrap();
+                    stamp = [inode, is.mtime(), is.mtime_nsec(), is.ctime(), is.ctime_nsec()];
+                }
+                found.insert(path.display().to_string(), (target, stamp));
             }
         }
         found
@@ -351,8 +359,9 @@ fn everyday(rule: &CommandRule) -> Vec<Vec<String>> {
 fn run_all(hostile: &Hostile, rule: &CommandRule, is_known: impl Fn(&[String], &str) -> bool) -> usize {
     let lines: Vec<Vec<String>> = everyday(rule).into_iter().chain(options_of(rule)).collect();
     let mut failures = Vec::new();
+    let mut tree = hostile.tree();
     for words in &lines {
-        let (output, hits, changed) = hostile.run(rule, words);
+        let (output, hits, changed) = hostile.run_after(&mut tree, rule, words);
         let said = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
         // A sandbox, which is left out here, holds what it holds by the kernel.
         let shows = |stream: &[u8]| String::from_utf8_lossy(stream).replace([' ', '\n'], "").contains(SECRET);
