@@ -16,6 +16,7 @@
 
 mod capture;
 mod environment;
+mod executor;
 mod feed;
 mod heartbeat;
 #[cfg_attr(not(all(unix, feature = "limits")), path = "no_launcher.rs")]
@@ -31,8 +32,8 @@ mod own_binary;
 mod own_directory;
 #[cfg(unix)]
 mod phases;
+mod processes;
 mod resources;
-mod run;
 mod spool;
 mod start;
 mod stop;
@@ -40,6 +41,7 @@ mod stop;
 pub(crate) use capture::Capture;
 pub use capture::Captured;
 pub(crate) use environment::{Environment, EnvironmentSettings, Variable};
+pub use executor::{Executor, Invocation, Limits, OnStart, StartedCommand};
 pub(crate) use feed::Feed;
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
@@ -67,11 +69,11 @@ pub(crate) use own_directory::stay_in_directory;
 pub(crate) use phases::LEFTOVER_GRACE;
 #[cfg(unix)]
 pub(crate) use phases::{DRAIN, Due, Phases};
-pub use resources::{Limit, LimitsError, ResourceLimits};
+pub use processes::Processes;
 #[cfg(unix)]
-pub(crate) use run::Streams;
-pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};
-pub(crate) use run::{RuleExecution, Told, since_1970};
+pub(crate) use processes::Streams;
+pub(crate) use processes::{RuleExecution, Told, since_1970};
+pub use resources::{Limit, LimitsError, ResourceLimits};
 pub(crate) use spool::{Keeper, Part, Spool, StreamName};
 pub(crate) use start::{OperatorProgram, Started};
 pub use stop::{Stop, StopReason, StopSignal, stop};

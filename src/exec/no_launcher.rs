@@ -47,7 +47,7 @@ impl Launcher {
     pub(crate) fn for_sandbox(
         launcher: Option<Self>,
         _sandbox: &Sandbox,
-        _network: &CallNetwork,
+        _network: Option<&CallNetwork>,
     ) -> Result<Option<Self>, SandboxError> {
         Ok(launcher)
     }

@@ -10,10 +10,10 @@ use std::time::Instant;
 use super::os::{self, Ends};
 #[cfg(target_os = "linux")]
 use super::own_directory::is_inherited;
-use super::run::{result, since_1970};
+use super::processes::result;
 use super::{
     ExecError, Launch, Launcher, Limits, OnStart, Output, Processes, StartedCommand, StopSignal, Told, own_binary,
-    spawn_error,
+    since_1970, spawn_error,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};

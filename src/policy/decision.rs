@@ -1,4 +1,4 @@
-//! The decision: one pure function, the only one that makes an [`AllowedCommand`], and its explanation. Only
+//! The decision: one pure function, the only one that makes an [`AllowedCommand`]. Only
 //! [`Policy`](super::Policy) calls it, always with the program that it found itself.
 
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::proposal::{Approved, Proposal};
 use super::reading::changes_reading;
-use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin, PolicySource, describes};
+use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim};
 use super::{
-    AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, RefusalKind, Rule, VariableBar,
-    WorkingDirectory, subcommands,
+    AllowList, CommandLine, CommandLineError, DescribedAt, DirectoryError, Explanation, Program, Refusal, RefusalKind,
+    Rule, VariableBar, WorkingDirectory, subcommands,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -118,77 +118,6 @@ pub struct Decision {
     pub explanation: Explanation,
     /// The command, to be run once, or why it does not run.
     pub outcome: Result<AllowedCommand, Refusal>,
-}
-
-/// The decision about a command that is only asked about, with its explanation.
-#[derive(Debug)]
-pub struct Verdict {
-    /// The explanation, as far as the decision came.
-    pub explanation: Explanation,
-    /// Why it would not run; `None` if it would.
-    pub refusal: Option<Refusal>,
-}
-
-/// The facts that a decision rests on. A part that was not reached is `None`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Explanation {
-    /// The words of the command, without the values that its rule calls secret. If it was not a command line,
-    /// [`CommandLineError::attempted`].
-    pub words: Vec<String>,
-    /// The entry or rule that allows the first word.
-    pub rule: Option<Rule>,
-    /// Where a policy describes the call; `None` if none does.
-    pub described: Option<DescribedAt>,
-    /// The file that would be executed.
-    pub program: Option<PathBuf>,
-    /// The canonical directory that it would run in.
-    pub directory: Option<PathBuf>,
-    /// The pattern that a shell would have expanded, and that is passed on literally.
-    pub literal_pattern: Option<&'static str>,
-    /// The words that would run and have a secret part: the number of the word, and the byte from which it is secret.
-    pub(crate) secrets: Vec<(usize, usize)>,
-    /// How firmly it is refused, if it is.
-    pub(crate) refusal_kind: RefusalKind,
-    /// Whether it is given something to read.
-    pub(crate) has_input: bool,
-    /// The variables that its line sets, and which the operator would have to allow.
-    pub(crate) variables: Vec<String>,
-    /// The variables that its line sets, and which no line may set, since its rule sets or removes them itself.
-    pub(crate) barred: Vec<String>,
-}
-
-impl Explanation {
-    /// Whether the operator could allow a command that was refused: all that is missing is a rule, its input or a variable.
-    pub(crate) fn lacks_something(&self) -> bool {
-        let is_open = self.refusal_kind == RefusalKind::Undescribed && !self.words.is_empty();
-        self.lacks_rule() || is_open && (self.lacks_input() || !self.variables.is_empty())
-    }
-
-    /// Whether it is given input, which its rule in the operator's file does not mention. Shipped profiles know which programs read.
-    pub(crate) fn lacks_input(&self) -> bool {
-        let is_own = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::File(_));
-        self.has_input && matches!(&self.rule, Some(Rule::Described(rule)) if !rule.stdin && is_own(rule))
-    }
-
-    /// Whether nothing describes the words of a command that was refused, so that a rule is missing and nothing stands against it.
-    pub(crate) fn lacks_rule(&self) -> bool {
-        self.refusal_kind == RefusalKind::Undescribed
-            && !self.words.is_empty()
-            && match &self.rule {
-                None => true,
-                Some(Rule::Described(rule)) => !describes(rule, &self.words),
-                Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) => false,
-            }
-    }
-}
-
-/// The part of a policy that a call was decided by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DescribedAt {
-    /// The command and its subcommands, as far as the words name them.
-    pub level: String,
-    /// Where the form that decided is described, else the level.
-    pub origin: Origin,
 }
 
 /// The facts about a call before it is decided.
@@ -414,81 +343,4 @@ fn used(claims: Vec<HeldClaim>, rule: Option<&CommandRule>) -> Vec<HeldClaim> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn decided(allowed: &[&str], line: &str, directory: Result<WorkingDirectory, DirectoryError>) -> Decision {
-        let allow = AllowList::new(allowed.iter().map(|&name| name.to_owned()));
-        let command = CommandLine::parse(line);
-        let rule = command.as_ref().ok().and_then(|command| allow.find(command.word()));
-        let facts = Facts {
-            rule,
-            directory,
-            program: None,
-            untrusted: None,
-            state: None,
-            judged: None,
-            has_input: false,
-            is_in_rule: true,
-            variables: BTreeMap::new(),
-        };
-        decide(&allow, command, facts, Approved::default())
-    }
-
-    fn refusal(allowed: &[&str], line: &str) -> String {
-        let directory = WorkingDirectory::open(Path::new("/")).map_err(|_| DirectoryError::NoRoots);
-        decided(allowed, line, directory).outcome.unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_refusal_says_what_was_wrong_and_what_is_allowed() {
-        assert_eq!(refusal(&["ls"], "pwd"), "command `pwd` is not allowed; allowed commands: ls");
-        assert_eq!(
-            refusal(&["ls", "cat"], "/bin/ls -l"),
-            "command `/bin/ls` is not allowed; call it by its name alone, `ls`; allowed commands: ls, cat"
-        );
-        assert_eq!(
-            refusal(&[], "ls"),
-            "command `ls` is not allowed; no command is allowed yet: the operator names them with `--allow` or `ALLOWED_COMMANDS`"
-        );
-        assert_eq!(
-            refusal(&["ls"], "cd web"),
-            "command `cd` is not allowed; choose the directory of each call with `cwd`; allowed commands: ls"
-        );
-        assert_eq!(
-            refusal(&["ls"], "FOO=1 ls"),
-            "command `FOO=1` is not allowed; a call can't set variables (the operator can, with `--env`); leave it out, and \
-             begin with an allowed command: ls"
-        );
-        assert_eq!(
-            refusal(&["ls"], "\"ls -l\""),
-            "command `ls -l` is not allowed; put its arguments into `args`, separate from its name `ls`, or remove the quotes \
-             around the whole command; allowed commands: ls"
-        );
-        assert!(refusal(&["*"], "\"lx -l\"").contains("was not found; put its arguments into `args`"));
-        assert_eq!(
-            refusal(&["cd"], "cd web"),
-            "command `cd` is not a program here; choose the directory of each call with `cwd`"
-        );
-        assert!(
-            refusal(&["./lx"], "./lx")
-                .starts_with("command `./lx` was not found: no executable file is at `./lx`. Note")
-        );
-        assert!(refusal(&["ls"], "a-b=1").ends_with("is not allowed; allowed commands: ls"));
-        assert!(refusal(&["cargo"], "cargo test 2>&1").contains("standard error is returned already"));
-        assert_eq!(
-            refusal(&["lx"], "lx"),
-            "command `lx` was not found in the directories of the server's PATH. Note: This tool does not support \
-             interactive commands. Ensure the command is non-interactive and the executable exists."
-        );
-    }
-
-    #[test]
-    fn what_is_not_on_the_list_is_refused_whatever_the_directory_is() {
-        let decision = decided(&["ls"], "rm x", Err(DirectoryError::NoRoots));
-        assert!(matches!(decision.outcome, Err(Refusal::NotAllowed { .. })));
-        let decision = decided(&["ls"], "ls x", Err(DirectoryError::NoRoots));
-        assert!(matches!(decision.outcome, Err(Refusal::Directory(DirectoryError::NoRoots))));
-        assert_eq!(decision.explanation.rule, Some(Rule::Entry("ls".to_owned())));
-    }
-}
+mod tests;

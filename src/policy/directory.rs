@@ -50,7 +50,7 @@ impl Directories {
     /// Opens the operator's directories. If one can't be opened, calls that need it are refused.
     pub fn new(settings: DirectorySettings) -> Self {
         let server = Opened::new(settings.server.clone());
-        let writable = writable(&settings);
+        let writable = settings.writable_by_commands();
         let open = |path: &PathBuf| Opened::past(settings.server.join(path), &writable);
         let project = settings.project.as_ref().map(open);
         let roots = match &settings.roots {
@@ -204,39 +204,6 @@ impl Directories {
     pub fn granted(&self) -> Vec<Arc<Held>> {
         let own = self.workspace.iter().chain(&self.project).chain(self.roots.iter().flatten());
         own.filter_map(Opened::held).chain(&self.client).cloned().collect()
-    }
-
-    /// Returns the errors of the operator's directories: calls would be refused with them.
-    pub fn problems(&self) -> Vec<DirectoryError> {
-        let roots = self.usable_roots().err();
-        let workspace = self.workspace.as_ref().and_then(|workspace| usable(workspace, WORKSPACE).err());
-        roots.into_iter().chain(workspace).chain(self.resolve(None).err()).collect()
-    }
-
-    /// Contradictions between the operator's directories, each of which is fine by itself; one sentence each.
-    pub(crate) fn contradictions(&self) -> Vec<String> {
-        let Some(workspace) = self.workspace.as_ref().and_then(Opened::held) else { return Vec::new() };
-        let mut contradictions = Vec::new();
-        let lies_in = |inner: &Held, outer: &Held| Ancestry::of(inner).lies_in(outer);
-        let meets = |root: &&Arc<Held>| lies_in(root, workspace) || lies_in(workspace, root);
-        let roots = self.usable_roots().ok().flatten();
-        if roots.is_some_and(|roots| !roots.iter().any(meets)) {
-            contradictions.push(format!(
-                "no directory of {ROOTS} has anything in common with `{}` of {WORKSPACE}, so every `cwd` is refused",
-                workspace.path().display()
-            ));
-        }
-        for (setting, directory) in [(PROJECT, &self.project), ("`--cwd`", &self.cwd)] {
-            let held = directory.as_ref().and_then(Opened::held);
-            if let Some(outside) = held.filter(|directory| !lies_in(directory, workspace)) {
-                contradictions.push(format!(
-                    "`{}` of {setting} lies outside `{}` of {WORKSPACE}, which no `cwd` may leave",
-                    outside.path().display(),
-                    workspace.path().display()
-                ));
-            }
-        }
-        contradictions
     }
 
     /// Turns the `cwd` of a call into a directory to run in.
@@ -403,22 +370,6 @@ impl Directories {
     }
 }
 
-/// Where commands may have put links before this start. This matters only in a sandbox: without one, commands can write
-/// wherever the server's user can.
-fn writable(settings: &DirectorySettings) -> Vec<Arc<Held>> {
-    if !settings.is_confined {
-        return Vec::new();
-    }
-    let roots = match &settings.roots {
-        Roots::Unrestricted => &[][..],
-        Roots::Within(roots) => roots,
-    };
-    let all = settings.workspace.iter().chain(&settings.project).chain(roots).chain(&settings.writable);
-    // Links are followed here. A link in place of a directory can add a directory to this list, but can't remove those around
-    // it.
-    all.filter_map(|path| Held::open_directory(&settings.server.join(path)).ok()).map(Arc::new).collect()
-}
-
 fn usable<'a>(directory: &'a Opened, setting: &'static str) -> Result<&'a Arc<Held>, DirectoryError> {
     directory.get().map_err(|error| {
         let said = error.to_io();
@@ -428,6 +379,7 @@ fn usable<'a>(directory: &'a Opened, setting: &'static str) -> Result<&'a Arc<He
     })
 }
 
+mod contradictions;
 mod measured;
 #[cfg(test)]
 #[cfg(unix)]

@@ -1,6 +1,9 @@
 //! The operator's settings about directories.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::files::Held;
 
 /// The operator's settings about directories. Relative directories are relative to the server's own, except `cwd`.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +25,24 @@ pub struct DirectorySettings {
     pub writable: Vec<PathBuf>,
     /// Whether a sandbox confines commands, so that these directories and the client's roots grant access.
     pub is_confined: bool,
+}
+
+impl DirectorySettings {
+    /// Where commands may have put links before this start. This matters only in a sandbox: without one, commands can write
+    /// wherever the server's user can.
+    pub(super) fn writable_by_commands(&self) -> Vec<Arc<Held>> {
+        if !self.is_confined {
+            return Vec::new();
+        }
+        let roots = match &self.roots {
+            Roots::Unrestricted => &[][..],
+            Roots::Within(roots) => roots,
+        };
+        let all = self.workspace.iter().chain(&self.project).chain(roots).chain(&self.writable);
+        // Links are followed here. A link in place of a directory can add a directory to this list, but can't remove those around
+        // it.
+        all.filter_map(|path| Held::open_directory(&self.server.join(path)).ok()).map(Arc::new).collect()
+    }
 }
 
 /// Where the `cwd` of a call must lie.

@@ -14,7 +14,7 @@ use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, OpenedShell, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
-use crate::exec::{Beats, CallNetwork, Captured, End, Heartbeat, Launcher, Limits, Output, Spool, StopSignal};
+use crate::exec::{Beats, Captured, End, Heartbeat, Launcher, Limits, Output, Spool, StopSignal};
 use crate::policy::Base;
 
 /// How long an answer waits for the shell that replaces the one that its call has ended.
@@ -337,8 +337,7 @@ impl Worker {
             let failed = |error| format!("the shell is not started, since {error}");
             // A shell that is started anew gets the network of the first.
             let launcher = self.settings.launcher.clone();
-            self.settings.launcher =
-                Launcher::for_sandbox(launcher, sandbox, &CallNetwork::default()).map_err(failed)?;
+            self.settings.launcher = Launcher::for_sandbox(launcher, sandbox, None).map_err(failed)?;
             // This confines the thread, and so every shell that it starts; a second time has no effect.
             sandbox.confine_thread().map_err(failed)?;
         }

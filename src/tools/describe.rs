@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{BackgroundSettings, ExecuteTool, ToolSettings, command_result};
+use super::output_schema::output_schema;
+use super::{BackgroundSettings, ExecuteTool, ToolSettings};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 use crate::policy::Lines;
 use crate::text::counted;
@@ -49,7 +50,7 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
         title: title.to_owned(),
         description: description(kind, what, settings),
         input_schema: input_schema(kind, own_arguments, required, settings),
-        output_schema: settings.structured.then(|| command_result::output_schema(&json!({}), &[], settings)),
+        output_schema: settings.structured.then(|| output_schema(&json!({}), &[], settings)),
         annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
         max_result_chars: settings.max_result_chars(),
         task_support: settings.background.map_or(TaskSupport::Forbidden, |_| TaskSupport::Optional),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::describe::{duration, output_bound};
 use super::name::tool_name;
-use super::{ArgumentError, Arguments, BackgroundSettings, ToolSettings, command_result};
+use super::{ArgumentError, Arguments, BackgroundSettings, ToolSettings, output_schema};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 use crate::policy::reach_of;
 use crate::shell::ShellArguments;
@@ -188,5 +188,5 @@ fn output_schema(settings: &ToolSettings) -> Value {
         "cwd": {"type": "string", "description": "The shell's current directory."},
         "shell_restarted": {"type": "string", "description": "Why the shell was restarted; its state is lost."},
     });
-    command_result::output_schema(&own, &["output", "cwd"], settings)
+    output_schema::output_schema(&own, &["output", "cwd"], settings)
 }

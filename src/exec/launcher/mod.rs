@@ -60,7 +60,7 @@ pub struct Launcher {
     network: Option<(Arc<OwnNetwork>, Level)>,
 }
 
-/// The network of one call, which is made for the first of its commands that has one, and which all of them share.
+/// The network of one line, which is made for the first of its commands that has one, and which all of them share.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallNetwork(Arc<Mutex<Option<Arc<OwnNetwork>>>>);
 
@@ -106,21 +106,25 @@ impl Launcher {
         }
     }
 
-    /// Returns what starts the commands of the sandbox: in the network of their call, if they have one, and else the same
-    /// launcher. Call it on the thread that the sandbox confines, and before.
+    /// Returns what starts the commands of the sandbox: in a network of their own or of their line, if they have one, and else the
+    /// same launcher. Call it on the thread that the sandbox confines, and before.
     ///
     /// # Errors
     /// [`SandboxError::NoOwnNetwork`].
     pub(crate) fn for_sandbox(
         launcher: Option<Self>,
         sandbox: &Sandbox,
-        network: &CallNetwork,
+        network: Option<&CallNetwork>,
     ) -> Result<Option<Self>, SandboxError> {
         let has_one = launcher.as_ref().is_some_and(|launcher| launcher.network.is_some());
         if has_one || !sandbox.has_own_network() {
             return Ok(launcher);
         }
-        let network = Some((network.share()?, sandbox.level()));
+        let network = match network {
+            Some(of_line) => of_line.share()?,
+            None => Arc::new(OwnNetwork::make()?),
+        };
+        let network = Some((network, sandbox.level()));
         Ok(Some(Self { network, ..launcher.unwrap_or_default() }))
     }
 

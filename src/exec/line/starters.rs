@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::Pid;
 
 use crate::exec::os::{self, Ends};
-use crate::exec::run::Ready;
+use crate::exec::processes::Ready;
 use crate::exec::{CallNetwork, ExecError, Launcher, OnStart, Processes, Started, own_children};
 use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedFile};
@@ -213,6 +213,6 @@ fn launcher(
     if ready.is_some() {
         return processes.launcher();
     }
-    let confined = processes.confine(claims, network)?;
+    let confined = processes.confine(claims, Some(network))?;
     Ok(ready.insert(confined).launcher().cloned())
 }

@@ -1,4 +1,4 @@
-//! Runs commands: the executor of the server, and the interface for others.
+//! The executor of the server, which starts processes of the operating system.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,80 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 #[cfg(target_os = "linux")]
 use super::new_files::NewFiles;
 use super::{
-    CallNetwork, Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launcher, LimitsError,
-    Output, Spool, StopSignal, failed, os, spawn_error,
+    CallNetwork, Captured, End, Environment, ExecError, Executor, Failure, Heartbeat, Invocation, Launcher,
+    LimitsError, Output, Spool, failed, os, spawn_error,
 };
-use crate::files::{FileState, Held, Reached};
+use crate::files::{Held, Reached};
 use crate::integrity::Guard;
-use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule, HeldClaim};
 use crate::sandbox::Sandbox;
-
-/// How long a command may take, and how much of its output is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// From the start to SIGTERM.
-    pub timeout: Duration,
-    /// Between SIGTERM and SIGKILL.
-    pub grace: Duration,
-    /// Bytes kept of each stream; 0 means as many as a message can carry.
-    pub max_output: u64,
-    /// Whether the digest of a stream is computed that is not kept whole.
-    pub has_digests: bool,
-}
-
-impl Limits {
-    /// The default of bytes kept of each stream, 16 KiB: some clients show the model only a part of longer answers.
-    pub const DEFAULT_MAX_OUTPUT: u64 = 16 * 1024;
-
-    /// Returns an empty capture for a stream.
-    pub(crate) fn capture(self) -> Capture {
-        Capture::new(self.max_output).with_digest(self.has_digests)
-    }
-}
-
-/// Everything that one execution needs.
-#[derive(Debug)]
-pub struct Invocation {
-    /// The command to run, which is used up.
-    pub command: AllowedCommand,
-    /// The standard input of the command; `None` for nothing at all.
-    pub input: Option<Vec<u8>>,
-    /// Its bounds.
-    pub limits: Limits,
-    /// Where the stop signal arrives.
-    pub stop: StopSignal,
-    /// Where its progress is reported; `None` for nowhere.
-    pub heartbeat: Option<Heartbeat>,
-    /// Where its whole output is kept; `None` for nowhere.
-    pub spool: Option<Arc<Spool>>,
-    /// Further input after `input`; `None` if the standard input ends there.
-    pub feed: Option<Arc<Feed>>,
-    /// Where its start is reported; `None` for nowhere.
-    pub on_start: Option<OnStart>,
-}
-
-/// Is told that a command has started.
-pub struct OnStart(pub Box<dyn FnOnce(StartedCommand) + Send>);
-
-impl std::fmt::Debug for OnStart {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OnStart").finish_non_exhaustive()
-    }
-}
-
-/// A command that has started.
-#[derive(Debug, Clone)]
-pub struct StartedCommand {
-    /// The number of its process, where it has one.
-    pub pid: Option<u32>,
-    /// The program that it runs.
-    pub program: PathBuf,
-    /// The state of that file just before the start.
-    pub file: Option<FileState>,
-    /// The SHA-256 of that file, if it was read to be checked.
-    pub sha256: Option<[u8; 32]>,
-}
 
 /// The start of commands, and their observers while they run.
 #[derive(Debug)]
@@ -113,63 +46,7 @@ pub(crate) struct Ready {
     launcher: Option<Launcher>,
     /// Removed at the end where they were not used.
     #[cfg(target_os = "linux")]
-    _new_files: NewFiles,
-}
-
-/// Runs allowed commands. The server has one, and calls it from several threads at once.
-///
-/// A program that embeds the server can bring its own, to run commands elsewhere or not at all. That one has to enforce
-/// the limits and obey the stop signal itself.
-///
-/// ```
-/// use std::sync::Arc;
-/// use std::time::Duration;
-/// use allowexec::config::{Config, Surroundings};
-/// use allowexec::exec::{Captured, End, ExecError, Executor, Invocation, Output};
-/// use allowexec::server::Parts;
-///
-/// struct Fake;
-///
-/// impl Executor for Fake {
-///     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-///         let said = format!("would run {:?}", invocation.command.words());
-///         let stdout = Captured { head: said.into_bytes(), ..Captured::default() };
-///         Ok(Output { end: End::Exited(0), stdout, stderr: Captured::default(), limit: None, elapsed: Duration::ZERO })
-///     }
-/// }
-///
-/// let config = Config::builder(Surroundings::of_this_process()?).allow(["whoami"]).build()?;
-/// let mut parts = Parts::new(&config);
-/// parts.executor = Arc::new(Fake);
-/// let arguments = serde_json::json!({"command": "whoami --help"});
-/// let result = parts.call("execute_command", arguments.as_object().cloned().unwrap_or_default())?;
-/// assert!(result.text.contains(r#"would run ["whoami", "--help"]"#));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub trait Executor: Send + Sync {
-    /// Runs one command to its end, and blocks until then.
-    ///
-    /// # Errors
-    /// [`ExecError`] if it could not be started or watched.
-    fn run(&self, invocation: Invocation) -> Result<Output, ExecError>;
-
-    /// The executor for the commands of a rule with a sandbox or limits of its own; `None`, the default, if this one
-    /// runs them too. A thread runs commands for only one of these executors.
-    fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
-        let _ = rule;
-        None
-    }
-
-    /// Whether the calling thread, which has run a command, must not run another one, because it could not end
-    /// everything that the command left. By default `false`.
-    fn has_worn_thread(&self) -> bool {
-        false
-    }
-
-    /// These [`Processes`], if this executor is nothing else; `None` by default. Hints in results depend on their sandbox.
-    fn as_processes(&self) -> Option<&Processes> {
-        None
-    }
+    _new_files: Option<NewFiles>,
 }
 
 /// The executor that starts processes of the operating system.
@@ -281,16 +158,18 @@ impl Processes {
         self.limits.clone().map_err(|error| ExecError::Limits { source: io::Error::other(error.to_string()) })
     }
 
-    /// Confines the calling thread for a command with these claims, for good. It has the network of the call, if it has one.
+    /// Confines the calling thread for a command with these claims, for good. If its calls have a network, it is that of the line, else
+    /// one of its own.
     ///
     /// # Errors
     /// [`ExecError::Confine`] and [`ExecError::Limits`].
-    pub(crate) fn confine(&self, claims: &[HeldClaim], network: &CallNetwork) -> Result<Ready, ExecError> {
+    pub(crate) fn confine(&self, claims: &[HeldClaim], network: Option<&CallNetwork>) -> Result<Ready, ExecError> {
         #[cfg(target_os = "linux")]
-        let new_files = if self.is_claimed { NewFiles::of(claims) } else { Ok(NewFiles::default()) }
-            .map_err(|source| ExecError::Lost { source })?;
+        let new_files = self.is_claimed.then(|| NewFiles::of(claims)).transpose();
         #[cfg(target_os = "linux")]
-        let new = new_files.held();
+        let new_files = new_files.map_err(|source| ExecError::Lost { source })?;
+        #[cfg(target_os = "linux")]
+        let new = new_files.iter().flat_map(NewFiles::held);
         #[cfg(not(target_os = "linux"))]
         let new = std::iter::empty();
         let sandbox = self.sandbox_for(claims, new);
@@ -363,7 +242,7 @@ impl Processes {
     pub(crate) fn run_with(&self, invocation: Invocation, streams: Streams) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
         let program = allowed.program().to_owned();
-        let ready = self.confine(allowed.claims(), &CallNetwork::default())?;
+        let ready = self.confine(allowed.claims(), None)?;
         // Making the rules of the sandbox may have taken until after the end of the server.
         if self.sandbox.is_some() && stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
             let [stdout, stderr] = [Captured::default(), Captured::default()];
