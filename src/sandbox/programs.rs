@@ -24,6 +24,8 @@ pub struct Executed {
     files: BTreeMap<Identity, Arc<Held>>,
     /// Those of the files that are ELF loaders of programs that commands can't write.
     loaders: BTreeSet<Identity>,
+    /// Their paths. Most programs name the same one, and each way to it takes a dozen handles.
+    followed: BTreeSet<PathBuf>,
     not_followed: Vec<NotFollowed>,
 }
 
@@ -149,7 +151,7 @@ impl Executed {
             Interpreters::default()
         });
         let broken = interpreters.broken.filter(|_| is_writable);
-        let loaders = walked_to(loaders(&named));
+        let loaders = walked_to(loaders(&named).filter(|loader| is_writable || !self.followed.contains(loader)));
         let files = walked_to(interpreters.files.into_iter().chain(broken));
         if is_writable {
             let mut needed = Vec::new();
@@ -160,6 +162,8 @@ impl Executed {
             return;
         }
         self.loaders.extend(loaders.iter().map(|(_, walked)| walked.held().identity().clone()));
+        // At the last depth nothing is granted.
+        self.followed.extend(loaders.iter().map(|(path, _)| path.clone()).filter(|_| depth > 1));
         for (path, walked) in files.into_iter().chain(loaders) {
             self.follow(&path, &walked, paths, writable, depth - 1);
         }
