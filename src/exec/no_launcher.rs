@@ -23,7 +23,7 @@ use crate::sandbox::{Sandbox, SandboxError};
 #[derive(Debug, Clone)]
 pub struct Launcher(Infallible);
 
-/// The network of one call: none of its own.
+/// The network of one line: none of its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallNetwork {}
 

@@ -158,8 +158,8 @@ impl Processes {
         self.limits.clone().map_err(|error| ExecError::Limits { source: io::Error::other(error.to_string()) })
     }
 
-    /// Confines the calling thread for a command with these claims, for good. If its calls have a network, it is that of the line, else
-    /// one of its own.
+    /// Confines the calling thread for a command with these claims, for good. If the sandbox has a network of its
+    /// own, it is that of the line; without a line, a new one is made.
     ///
     /// # Errors
     /// [`ExecError::Confine`] and [`ExecError::Limits`].

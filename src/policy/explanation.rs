@@ -18,7 +18,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The words of the command, without the values that its rule calls secret. If it was not a command line,
-    /// [`CommandLineError::attempted`].
+    /// [`CommandLineError::attempted`](super::CommandLineError::attempted).
     pub words: Vec<String>,
     /// The entry or rule that allows the first word.
     pub rule: Option<Rule>,

@@ -306,7 +306,7 @@ fn the_page_begins_with_what_a_person_came_for_and_has_colours_on_a_terminal_alo
     let directory = dunce::canonicalize(place.path()).unwrap();
     // Not every machine has it.
     let programs = tempfile::tempdir().unwrap();
-    fs::copy("/bin/true", programs.path().join("rg")).unwrap();
+    crate::support::server::copy_program("/usr/bin/true", programs.path().join("rg"));
     let path = format!("/usr/bin:/bin:{}", programs.path().display());
     let page = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));

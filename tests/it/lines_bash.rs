@@ -4,7 +4,7 @@
 //! status, standard output and files have to agree. bash finds nothing but these programs, and has no
 //! builtin but `cd`, `exit`, `true`, `:` and `false`. It runs only texts that were read, and whose commands are all known.
 //!
-//! CI tries more lines than `cargo test` does; `TRIED_LINES=100000 cargo test --test it lines_bash::` tries still more, and
+//! `.ci/run` tries more lines than `cargo test` does; `TRIED_LINES=100000 cargo test --test it lines_bash::` tries still more, and
 //! `TRIED_SEED=7` others.
 #![cfg(target_os = "linux")]
 

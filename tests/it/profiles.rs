@@ -155,7 +155,7 @@ fn every_whole_policy_of_the_guide_and_of_readme_loads() {
 const SECRET: &str = "what_lies_outside";
 
 /// Every file of a project with what changes when it is written to, and every link with where it leads.
-type Tree = BTreeMap<String, (Option<PathBuf>, [i64; 5])>;
+type Tree = BTreeMap<String, (Option<PathBuf>, [i64; 6])>;
 
 /// A directory with a home, a canary that writes down who ran it, and a project.
 struct Hostile {
@@ -250,15 +250,15 @@ impl Hostile {
         while let Some(directory) = open.pop() {
             for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
                 let (path, kind) = (entry.path(), entry.file_type().unwrap());
-                let (mut target, mut stamp) = (None, [0; 5]);
+                let (mut target, mut stamp) = (None, [0; 6]);
                 if kind.is_dir() {
                     open.push(path.clone());
                 } else if kind.is_symlink() {
                     target = Some(fs::read_link(&path).unwrap());
                 } else {
                     let is = entry.metadata().unwrap();
-                    let inode = i64::try_from(is.ino()).unwrap();
-                    stamp = [inode, is.mtime(), is.mtime_nsec(), is.ctime(), is.ctime_nsec()];
+                    let [inode, size] = [is.ino(), is.size()].map(|number| i64::try_from(number).unwrap());
+                    stamp = [inode, size, is.mtime(), is.mtime_nsec(), is.ctime(), is.ctime_nsec()];
                 }
                 found.insert(path.display().to_string(), (target, stamp));
             }

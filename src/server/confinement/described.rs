@@ -1,4 +1,4 @@
-//! What confines commands, in words: for a person who is asked, for models, and for the operator.
+//! The confinement of commands in words: for a person who is asked, for models, and for the operator.
 
 use super::Confinement;
 use super::granted::Granted;
