@@ -97,7 +97,7 @@ impl CallThreads {
 
     /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by
     /// [`next_decided`](Self::next_decided).
-    pub(super) fn decide(&self, call: Box<UndecidedCall>) {
+    pub(super) fn decide_and_run(&self, call: Box<UndecidedCall>) {
         if call.turn.is_none() {
             let mut calls = self.0.calls();
             if calls.deciding.len() >= MOST_DECIDING {
@@ -130,7 +130,7 @@ impl CallThreads {
     ///
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    pub(super) fn run(&self, job: Box<Job>) -> Result<Stop, NotRun> {
+    pub(super) fn run_decided(&self, job: Box<Job>) -> Result<Stop, NotRun> {
         // First, so that nothing runs that can't be ended.
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let (pool, executor) = self.0.place_of(&job);
@@ -142,7 +142,7 @@ impl CallThreads {
     ///
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    pub(super) fn run_line(&self, job: Box<LineJob>) -> Result<Stop, NotRun> {
+    pub(super) fn run_decided_line(&self, job: Box<LineJob>) -> Result<Stop, NotRun> {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let shared = Arc::clone(&self.0);
         let key = job.key();
@@ -235,7 +235,7 @@ impl Shared {
     /// Leaves the decision to the loop.
     fn does_not_run(&self, decided: CallDecided) -> Event {
         self.calls().decided.push_back(decided);
-        Event::Decided
+        Event::DecidedOnly
     }
 
     /// Begins the next call that waits for its decision, in the place of this one.

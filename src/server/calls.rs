@@ -113,7 +113,7 @@ impl Server<'_> {
             Ok(DecidedIn::NotRun(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
             Err(error) => return self.refuse(reply, error),
         };
-        self.requests.decides_on(key);
+        self.requests.takes_number(key);
         request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
         let (approved, feedback) = match approved {
             Some(approved) => (Some(approved.asked), approved.feedback),
@@ -160,9 +160,9 @@ impl Server<'_> {
             facts: pending.facts.clone(),
             turn,
         };
-        let looks = self.requests.decide(key, pending, (undecided, within), stop);
+        let looks = self.requests.insert_undecided(key, pending, (undecided, within), stop);
         looks.into_iter().for_each(|after| self.look_for_overdue(after));
-        self.calls.decide(Box::new(call));
+        self.calls.decide_and_run(Box::new(call));
         // It may have found no thread.
         self.calls_decided();
     }
@@ -212,7 +212,7 @@ impl Server<'_> {
                 (true, Ok(_) | Err(Stopped::Asks(_))) => Err(NotRun::GivenUp.into()),
                 (_, outcome) => outcome,
             };
-            match self.requests.decided(key) {
+            match self.requests.take_decided(key) {
                 Some((pending, undecided)) => self.goes_on((key, described), outcome, pending, undecided),
                 // It was cancelled in the meantime, or its decision came too late.
                 None => self.audit.not_started(key, None),

@@ -147,7 +147,7 @@ impl Server<'_> {
         while are_waited_for(&self.audit) {
             match self.inbox.next() {
                 Some(Event::Ended(ended)) => self.audit.ended(&ended),
-                Some(Event::Decided) => self.end_decided(),
+                Some(Event::DecidedOnly) => self.end_decided(),
                 Some(Event::Deadline(Deadline::Ended)) | None => break,
                 Some(_) => {}
             }

@@ -22,7 +22,7 @@ pub(crate) enum Event {
     /// The process was asked to end.
     Signal,
     /// A thread has decided on a call that does not run, or not before its turn.
-    Decided,
+    DecidedOnly,
     /// A thread has decided on a call, and runs it. Sent only if the client wants to hear of it.
     Allowed { key: u64, command: String, rule: String },
     /// The thread of a call has panicked, so that nothing else will be heard of it.

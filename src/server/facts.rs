@@ -43,7 +43,8 @@ impl Facts {
         let _ = self.0.known.set(known);
     }
 
-    /// Nobody waits for the call any more, so its command is not started if it was not.
+    /// Nobody waits for the call any more. If its thread looks at this before the start, its command is not started; else the stop signal
+    /// ends it.
     pub(super) fn give_up(&self) {
         self.0.is_given_up.store(true, Ordering::SeqCst);
     }

@@ -144,7 +144,7 @@ impl Deciding<'_> {
         let approved = Approved { now: approved, before: &before };
         let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
         let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
-        self.tell(&explanation, outcome.as_ref().err(), |call| {
+        self.record(&explanation, outcome.as_ref().err(), |call| {
             let argv = match &outcome {
                 Ok(command) => Some(command.words()),
                 Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
@@ -209,15 +209,15 @@ impl Deciding<'_> {
         self.tool_call.context.client_info.as_ref()
     }
 
-    /// Tells the observer, the log and the audit log of a decision.
+    /// Tells the observer and the log of a decision, and has it recorded: what can't be recorded does not run.
     ///
     /// # Errors
-    /// [`NotRun::NotRecorded`].
-    fn tell(
+    /// [`NotRun::NotRecorded`], and [`NotRun::GivenUp`] if nobody waits for the call any more.
+    fn record(
         &mut self,
         explanation: &Explanation,
         refusal: Option<&Refusal>,
-        record: impl FnOnce((u64, &RequestId, &str)) -> audit::DecidedRecord,
+        make: impl FnOnce((u64, &RequestId, &str)) -> audit::DecidedRecord,
     ) -> Result<(), NotRun> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
@@ -225,7 +225,7 @@ impl Deciding<'_> {
         if let Some(how) = refusal.and_then(|_| self.parts.suggest(explanation)) {
             self.described = std::mem::take(&mut self.described).reason("to_allow", &how);
         }
-        self.audit.decided((key, self.facts), self.client(), || vec![record((key, self.id, tool))])
+        self.audit.decided((key, self.facts), self.client(), || vec![make((key, self.id, tool))])
     }
 
     /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.

@@ -103,8 +103,8 @@ impl Requests {
         self.last + 1
     }
 
-    /// A call of this number is decided on.
-    pub(super) fn decides_on(&mut self, key: u64) {
+    /// Notes that a call has this number.
+    pub(super) fn takes_number(&mut self, key: u64) {
         self.last = self.last.max(key);
     }
 

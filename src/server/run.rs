@@ -258,7 +258,7 @@ impl<'o> Server<'o> {
                 self.end_everything();
             }
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
-            Event::Decided => self.calls_decided(),
+            Event::DecidedOnly => self.calls_decided(),
             Event::Allowed { key, command, rule } => self.call_allowed(key, &command, &rule),
             Event::Panicked { key } => self.call_panicked(key),
             Event::Ended(ended) => self.call_ended(ended),

@@ -43,7 +43,7 @@ impl Server<'_> {
                 // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
                 let is_kept = self.kept.get(key).is_some();
                 self.may_be_handed_over(key, &pending, is_kept);
-                self.requests.run(key, lane, pending, Some(stop));
+                self.requests.insert_running(key, lane, pending, Some(stop));
             }
             Err(why) => {
                 self.leftovers.ends(key);
@@ -97,11 +97,11 @@ impl Server<'_> {
                 job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane));
                 let kept = self.kept.get_mut(key).filter(|_| job.is_fed());
                 job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                self.calls.run(job)
+                self.calls.run_decided(job)
             }
             Work::Line(mut job) => {
                 job.keep(self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane)));
-                self.calls.run_line(job)
+                self.calls.run_decided_line(job)
             }
             Work::Shell(mut turn) => {
                 // A call that runs no command prints nothing.
@@ -172,7 +172,7 @@ impl Server<'_> {
         if self.requests.is_decided_on(key) {
             self.give_back(key);
             // A reply that is dropped is answered with an error.
-            let call = self.requests.decided(key);
+            let call = self.requests.take_decided(key);
             call.iter().for_each(|(pending, _)| self.audit.given_up(key, &pending.reply, PANICKED));
             return self.audit.not_started(key, Some(PANICKED));
         }

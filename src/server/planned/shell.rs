@@ -47,7 +47,7 @@ impl Deciding<'_> {
                 let tool = tool_call.tool.clone();
                 let terms = Terms { tool, input: None, timeout, is_background: false, is_in_shell: true };
                 let outcome = outcome.and_then(|command| self.in_shell(command, (shell, here), &terms));
-                self.tell(&explanation, outcome.as_ref().err(), |call| {
+                self.record(&explanation, outcome.as_ref().err(), |call| {
                     let argv = match &outcome {
                         Ok(command) => Some((command.words(), command.secrets())),
                         Err(Refusal::NeedsApproval(proposal)) => Some((proposal.words(), proposal.secrets())),

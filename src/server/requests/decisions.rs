@@ -59,7 +59,7 @@ impl Requests {
 
     /// Adds a call that a thread decides on within this time, with what ends it if it has taken a turn. Returns the delay after
     /// which to look for calls that are [overdue](Self::overdue), if that is not known yet.
-    pub(in crate::server) fn decide(
+    pub(in crate::server) fn insert_undecided(
         &mut self,
         key: u64,
         pending: Pending,
@@ -90,7 +90,7 @@ impl Requests {
     }
 
     /// Takes a call that a thread has decided on and does not run, and gives back its turn; `None` if it was given up.
-    pub(in crate::server) fn decided(&mut self, key: u64) -> Option<(Pending, Undecided)> {
+    pub(in crate::server) fn take_decided(&mut self, key: u64) -> Option<(Pending, Undecided)> {
         let decision = self.decisions.remove(&key);
         self.deciding -= usize::from(decision.is_some_and(|decision| !decision.has_turn && !decision.hangs));
         match self.entries.remove(&key)? {

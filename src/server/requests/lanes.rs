@@ -60,7 +60,7 @@ impl Requests {
     }
 
     /// Notes that the call whose turn it was runs, and that `stop` ends it; `stop` is `None` if it has ended already.
-    pub(in crate::server) fn run(&mut self, key: u64, lane: LaneName, pending: Pending, stop: Option<Stop>) {
+    pub(in crate::server) fn insert_running(&mut self, key: u64, lane: LaneName, pending: Pending, stop: Option<Stop>) {
         self.entries.insert(key, Entry::Running { lane, pending, stop, undecided: None });
     }
 

@@ -52,7 +52,7 @@ impl Table {
     /// Queues a call of the shell with the id; returns its number.
     fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
         let (key, pending) = (self.requests.next_number(), self.pending(id));
-        self.requests.decides_on(key);
+        self.requests.takes_number(key);
         let context = CallContext {
             key,
             facts: ShellCommandFacts::default(),
@@ -79,7 +79,7 @@ impl Table {
     fn run(&mut self) -> Option<(u64, StopSignal)> {
         let (key, pending, _) = self.requests.next(LaneName::Shell)?;
         let (stop, signal) = stop().unwrap();
-        self.requests.run(key, LaneName::Shell, pending, Some(stop));
+        self.requests.insert_running(key, LaneName::Shell, pending, Some(stop));
         Some((key, signal))
     }
 
@@ -158,12 +158,12 @@ fn a_call_that_is_cancelled_while_it_is_decided_on_stays_charged_until_then() {
     assert_eq!(pending.reply.hold(MOST_HELD), Ok(()));
     let tool_call = Arc::new(ToolCall::without_client("restart"));
     let undecided = Undecided { request: request(1), tool_call, is_background: false, sessions: 0 };
-    table.requests.decide(7, pending, (undecided, Duration::from_secs(60)), None);
+    table.requests.insert_undecided(7, pending, (undecided, Duration::from_secs(60)), None);
     assert!(!table.requests.is_empty());
     assert_eq!((table.cancel(1), table.cancel(1)), (1, 0));
     assert!(table.requests.is_empty(), "nobody waits for it");
     assert_eq!(table.reply(2).hold(1), Err(OverBudget));
-    assert!(table.requests.decided(7).is_none());
+    assert!(table.requests.take_decided(7).is_none());
     assert_eq!(table.reply(3).hold(1), Ok(()));
     assert!(table.requests.takes_turn(), "no other call was there before");
 }
