@@ -6,7 +6,7 @@
 //! Files that commands can write must not decide what is granted. So such a file is granted, but not what it names, since
 //! that could be any file, even one in the user's home directory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,10 +22,8 @@ const DEEPEST: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub struct Executed {
     files: BTreeMap<Identity, Arc<Held>>,
-    /// Those of the files that are ELF loaders of programs that commands can't write.
-    loaders: BTreeSet<Identity>,
-    /// Their paths. Most programs name the same one, and each way to it takes a dozen handles.
-    followed: BTreeSet<PathBuf>,
+    /// The ELF loaders of programs that commands can't write, by the path that these name.
+    loaders: BTreeMap<PathBuf, Identity>,
     not_followed: Vec<NotFollowed>,
 }
 
@@ -72,7 +70,7 @@ impl Executed {
             NotFollowed::Needs { needed, .. } => Some(needed),
             NotFollowed::Unopened { .. } | NotFollowed::Link { .. } | NotFollowed::Unclear { .. } => None,
         });
-        let is_known = |held: &Arc<Held>| self.loaders.contains(held.identity());
+        let is_known = |held: &Arc<Held>| self.loaders.values().any(|loader| loader == held.identity());
         let known: Vec<_> = needed.filter(|needed| needed.iter().all(is_known)).flatten().collect();
         one.files.extend(known.into_iter().map(|held| (held.identity().clone(), Arc::clone(held))).collect::<Vec<_>>());
         one
@@ -151,7 +149,9 @@ impl Executed {
             Interpreters::default()
         });
         let broken = interpreters.broken.filter(|_| is_writable);
-        let loaders = walked_to(loaders(&named).filter(|loader| is_writable || !self.followed.contains(loader)));
+        // Most programs name the same loader, and each walk to it takes a dozen handles. Of one that is granted nothing is missing.
+        let is_granted = |path: &PathBuf| self.loaders.get(path).is_some_and(|loader| self.files.contains_key(loader));
+        let loaders = walked_to(loaders(&named).filter(|path| !is_granted(path)));
         let files = walked_to(interpreters.files.into_iter().chain(broken));
         if is_writable {
             let mut needed = Vec::new();
@@ -161,9 +161,7 @@ impl Executed {
             self.not_followed.push(NotFollowed::Needs { program: held.path().to_owned(), needed });
             return;
         }
-        self.loaders.extend(loaders.iter().map(|(_, walked)| walked.held().identity().clone()));
-        // At the last depth nothing is granted.
-        self.followed.extend(loaders.iter().map(|(path, _)| path.clone()).filter(|_| depth > 1));
+        self.loaders.extend(loaders.iter().map(|(path, walked)| (path.clone(), walked.held().identity().clone())));
         for (path, walked) in files.into_iter().chain(loaders) {
             self.follow(&path, &walked, paths, writable, depth - 1);
         }
