@@ -57,10 +57,8 @@ impl Server<'_> {
                 return self.not_run(&tool_call(tool, None), &Fields::default(), reply, &why);
             }
         }
-        if request.params.contains_key("task") {
-            if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
-                return self.refuse(reply, error);
-            }
+        if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
+            return self.refuse(reply, error);
         }
         if !context.revision.is_modern() && self.roots.are_awaited() {
             reply.task().into_iter().for_each(|task| self.tell_if_new(task));
@@ -155,7 +153,7 @@ impl Server<'_> {
             tool_call: Arc::clone(&undecided.tool_call),
             call,
             directories,
-            remembered: if self.parts.asks { self.questions.remembered() } else { Vec::new() },
+            remembered: self.questions.remembered(),
             approved,
             facts: pending.facts.clone(),
             turn,
@@ -176,7 +174,7 @@ impl Server<'_> {
         directories: Option<Arc<Directories>>,
     ) {
         let busy = self.shell_is_busy();
-        let remembered = if self.parts.asks { self.questions.remembered() } else { Vec::new() };
+        let remembered = self.questions.remembered();
         let mut deciding = Deciding {
             parts: &self.parts,
             tool_call: &undecided.tool_call,

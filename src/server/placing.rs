@@ -129,15 +129,15 @@ impl Server<'_> {
             return Ok(DecidedIn::These(None));
         }
         let is_required = self.roots.mode == RootsMode::Require;
-        let declares = || has_roots(&context.client_capabilities);
+        let declares = has_roots(&context.client_capabilities);
         let known = if !context.revision.is_modern() {
             self.roots.known.clone()
-        } else if let Some(answer) = Question::Roots.answer_in(params).filter(|_| declares()) {
+        } else if let Some(answer) = Question::Roots.answer_in(params).filter(|_| declares) {
             let Some(uris) = root_uris(answer, MOST_ROOTS) else {
                 return Err(ErrorObject::invalid_params("`inputResponses.roots` must be the result of `roots/list`"));
             };
             Some(self.narrow_to(&uris))
-        } else if declares() {
+        } else if declares {
             if needs_roots || is_required {
                 // There is no decision yet that the question could be bound to.
                 let questions = vec![(Question::Roots, Value::Null)];
@@ -162,7 +162,7 @@ impl Server<'_> {
             return Ok(DecidedIn::NotRun(match known.as_ref().map(|known| known.resolve(None)) {
                 Some(Err(withheld @ DirectoryError::RootsUnbounded { .. })) => withheld.into(),
                 Some(_) => NotRun::NoRoots { why: "none of the client's roots can be used" },
-                None if declares() => NotRun::NoRoots { why: "the client has not told them" },
+                None if declares => NotRun::NoRoots { why: "the client has not told them" },
                 None => NotRun::NoRoots { why: "the client does not declare the capability `roots`" },
             }));
         }
