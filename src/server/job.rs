@@ -134,9 +134,7 @@ impl ReportOfEnd {
         };
         CallEnded { key, result: result.encode(revision), how, shell: None, facts }
     }
-}
 
-impl ReportOfEnd {
     /// The result after a panic.
     pub(super) fn panicked() -> (CallToolResult, HowEnded) {
         let sentence = PANICKED.to_owned();

@@ -54,7 +54,7 @@ pub(super) fn play(
     let errors = Errors::read(child.stderr.take().ok_or_else(no_pipe)?)?;
     let server = Rc::new(RefCell::new(Server { child, status: None }));
     let group = server.borrow().child.id();
-    interrupt.watch(move || end_group(group, EndingGroup::Asked));
+    interrupt.watch(move || end_group(group, HowToEnd::Asked));
     let ending = Rc::clone(&server);
     let peer = Peer::over_streams(input, output, move |within| ending.borrow_mut().wait(within))?;
     let played = player.play(transcript, peer);
@@ -123,10 +123,10 @@ impl Server {
     fn end(&mut self) {
         let group = self.child.id();
         if self.wait(GRACE).is_none() {
-            end_group(group, EndingGroup::Asked);
+            end_group(group, HowToEnd::Asked);
             self.wait(GRACE);
         }
-        end_group(group, EndingGroup::Forced);
+        end_group(group, HowToEnd::Forced);
         if self.status.is_none() {
             self.child.kill().ok();
             self.wait(GRACE);
@@ -135,17 +135,17 @@ impl Server {
 }
 
 #[derive(Clone, Copy)]
-enum EndingGroup {
+enum HowToEnd {
     Asked,
     Forced,
 }
 
 #[cfg(unix)]
-fn end_group(group: u32, how: EndingGroup) {
+fn end_group(group: u32, how: HowToEnd) {
     use rustix::process::{Pid, Signal, kill_process_group};
     let signal = match how {
-        EndingGroup::Asked => Signal::TERM,
-        EndingGroup::Forced => Signal::KILL,
+        HowToEnd::Asked => Signal::TERM,
+        HowToEnd::Forced => Signal::KILL,
     };
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
         // If everything has ended, the group is empty.
@@ -155,9 +155,9 @@ fn end_group(group: u32, how: EndingGroup) {
 
 /// Windows has no process groups; the server itself is ended by its handle.
 #[cfg(not(unix))]
-fn end_group(_group: u32, how: EndingGroup) {
+fn end_group(_group: u32, how: HowToEnd) {
     match how {
-        EndingGroup::Asked | EndingGroup::Forced => {}
+        HowToEnd::Asked | HowToEnd::Forced => {}
     }
 }
 
