@@ -406,12 +406,12 @@ fn each_file_says_what_it_is_for() {
 /// Each of these meant several things, in several rooms.
 #[test]
 fn a_name_that_meant_several_things_means_one() {
+    let sources = sources();
     for name in ["Step", "Begun", "Opened", "Found", "Decided", "Seen", "Ending"] {
         let declares = |line: &&str| {
             let mut words = line.split(|character: char| !(character.is_alphanumeric() || character == '_'));
             words.any(|word| matches!(word, "struct" | "enum" | "trait" | "type")) && words.next() == Some(name)
         };
-        let sources = sources();
         let places = sources.iter().filter(|source| source.code.lines().any(|line| declares(&line)));
         let places: Vec<&str> = places.map(|source| source.path.as_str()).collect();
         assert!(places.len() <= 1, "{name}: {places:?}");
