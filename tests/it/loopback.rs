@@ -266,7 +266,7 @@ fn a_stop_and_the_deadline_end_a_server_with_all_that_it_started() {
         let mut server = server(&world, user, "strict", "loopback", &[]);
         let daemon = "import os\nif os.fork(): os._exit(0)\nos.setsid()\nos.execvp('python3', ['python3', 'server.py', '8000'])\n";
         fs::write(world.base.join("project/daemon.py"), daemon).unwrap();
-        let script = "python3 daemon.py; python3 client.py 8000 400; while :; do :; done";
+        let script = "python3 daemon.py; python3 client.py 8000 400; exec python3 -c 'import time; time.sleep(60)'";
         let call = |more: &str, value: serde_json::Value| json!({"file": "sh", "args": ["-c", script], more: value});
         let started = text(&server.call("execute_process", call("background", json!(true))));
         wait_until("the server listens", || is_alive(&world));

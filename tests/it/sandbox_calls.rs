@@ -32,9 +32,9 @@ enum On {
 
 /// What comes before each attempt; one that fails raises, and nothing is said.
 const PRELUDE: &str = "
-import ctypes, os, platform, signal, socket, struct, sys
+import ctypes, os, signal, socket, struct, sys
 libc, server = ctypes.CDLL(None, use_errno=True), os.getppid()
-PC = platform.machine() == 'x86_64'
+PC = os.uname().machine == 'x86_64'
 def check(result):
     if result < 0:
         raise OSError(ctypes.get_errno(), 'refused')
