@@ -234,7 +234,10 @@ fn evidence_that_was_left_out_says_so_by_name() {
         assert_eq!(status, Some(2));
         assert!(stderr.contains(&format!("this build has no `{subcommand}`; {without}")), "{stderr}");
     }
-    settings_are_missing("evidence", &[("--audit", &["--audit", "x"])]);
+    settings_are_missing(
+        "evidence",
+        &[("--audit", &["--audit", "x"]), ("--lock", &["--lock", "x"]), ("--trust", &["--trust", "owner"])],
+    );
     assert!(!std::path::Path::new("x").exists());
 }
 

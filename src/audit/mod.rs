@@ -4,22 +4,19 @@
 //! lines that follow are rewritten. If the end was cut off, only a head that was kept elsewhere shows it. The log knows nothing
 //! of the protocol or of processes: the server reports what happened, and does not run what could not be recorded.
 //!
-//! - [`Event`] is what a record says; [`AuditSettings`] say how it is written.
-//! - `log` is the file, which is written and read; a build without the feature `evidence` has `no_log` in its place.
+//! - [`Event`] is what a record says.
+//! - `log` is the file, which is written and read; a build without the feature `evidence` has none.
 
-#[cfg_attr(not(feature = "evidence"), path = "no_log.rs")]
+#[cfg(feature = "evidence")]
 mod log;
 mod record;
-mod settings;
 
 #[cfg(feature = "evidence")]
 pub(crate) use log::{
-    Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, is_approval, not_a_log,
-    record, row, variables, words,
+    Anchor, Anchors, AuditError, AuditLog, AuditSettings, Bounded, Filter, Head, HeadFollower, Line, LinePlace, Link,
+    Row, SharedFileError, SharedReader, Verification, Verifier, is_approval, not_a_log, record, row, variables, words,
 };
-pub(crate) use log::{AuditError, AuditLog, HeadFollower};
 pub(crate) use record::{
     Answered, Asked, AuditedClient, DecidedRecord, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile,
     Received, RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
-pub(crate) use settings::AuditSettings;

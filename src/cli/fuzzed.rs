@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::evidence::audit::{laid_out, verification_json, verification_text};
 use super::json_for_people;
 use crate::audit::{Anchors, Bounded, Head, Line, Verifier, row};
-use crate::integrity::{Lock, LockError};
+use crate::integrity::LockError;
+use crate::integrity::demands::Lock;
 use crate::report::{self, Report};
 use crate::transcript::Transcript;
 

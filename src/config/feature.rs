@@ -38,7 +38,7 @@ impl Feature {
     /// The room that brings the setting with this flag; `None` if every build has it.
     pub(crate) fn of_setting(flag: &str) -> Option<Self> {
         match flag {
-            "audit" | "audit-sync" | "audit-max-size" | "audit-anchor" => Some(Self::Evidence),
+            "audit" | "audit-sync" | "audit-max-size" | "audit-anchor" | "lock" | "trust" => Some(Self::Evidence),
             "max-memory" | "max-cpu" | "max-processes" | "max-file-size" | "max-open-files" => Some(Self::Limits),
             "shell" => Some(Self::Shell),
             "record" | "record-force" | "record-required" => Some(Self::Workbench),
@@ -82,6 +82,6 @@ mod tests {
     #[test]
     fn each_setting_of_a_room_exists() {
         let of = |feature| SETTINGS.iter().filter(move |spec| Feature::of_setting(spec.flag) == Some(feature)).count();
-        assert_eq!([Feature::Evidence, Feature::Limits, Feature::Shell, Feature::Workbench].map(of), [4, 5, 1, 3]);
+        assert_eq!([Feature::Evidence, Feature::Limits, Feature::Shell, Feature::Workbench].map(of), [6, 5, 1, 3]);
     }
 }

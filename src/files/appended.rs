@@ -51,7 +51,7 @@ pub(crate) enum OpenFor {
 }
 
 /// Opens a regular file with one name, or creates it if `may_create`.
-pub(super) fn open_regular(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
+pub(crate) fn open_regular(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
     let file = open(place, opened, may_create)?;
     let metadata = file.metadata()?;
     if !metadata.file_type().is_file() {
@@ -66,7 +66,7 @@ pub(super) fn open_regular(place: &Place, opened: OpenFor, may_create: bool) -> 
 
 /// Creates a file that does not exist yet, for appending and reading.
 #[cfg(unix)]
-pub(super) fn create_new(place: &Place) -> Result<File, PlaceError> {
+pub(crate) fn create_new(place: &Place) -> Result<File, PlaceError> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR);
@@ -75,7 +75,7 @@ pub(super) fn create_new(place: &Place) -> Result<File, PlaceError> {
 
 /// Creates such a file without a name, which nobody else can open; `None` if the file system does not support that.
 #[cfg(target_os = "linux")]
-pub(super) fn unnamed(place: &Place) -> Option<File> {
+pub(crate) fn unnamed(place: &Place) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::TMPFILE | OFlags::CLOEXEC;
     rustix::fs::openat(&place.directory, ".", flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
@@ -83,7 +83,7 @@ pub(super) fn unnamed(place: &Place) -> Option<File> {
 
 /// Gives the file its name, unless that is taken.
 #[cfg(target_os = "linux")]
-pub(super) fn give_name(unnamed: &File, place: &Place) -> std::io::Result<()> {
+pub(crate) fn give_name(unnamed: &File, place: &Place) -> std::io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     // See `O_TMPFILE` in open(2).
     let path = super::held::proc_path(unnamed);
@@ -92,13 +92,13 @@ pub(super) fn give_name(unnamed: &File, place: &Place) -> std::io::Result<()> {
 
 /// There are none.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn unnamed(_place: &Place) -> Option<File> {
+pub(crate) fn unnamed(_place: &Place) -> Option<File> {
     None
 }
 
 /// There are none.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn give_name(_unnamed: &File, _place: &Place) -> std::io::Result<()> {
+pub(crate) fn give_name(_unnamed: &File, _place: &Place) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
@@ -144,7 +144,7 @@ fn no_link(place: &Place) -> Result<std::path::PathBuf, PlaceError> {
 
 /// Opens the file for appending and reading, so that nobody else can write to it until it is closed.
 #[cfg(not(unix))]
-pub(super) fn open_alone(place: &Place, may_create: bool) -> Result<File, PlaceError> {
+pub(crate) fn open_alone(place: &Place, may_create: bool) -> Result<File, PlaceError> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).read(true).create(may_create);
     #[cfg(windows)]

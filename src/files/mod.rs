@@ -16,13 +16,12 @@
 //! - `file_systems` is what is known about file systems (Linux).
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
-//! - `SharedFile` is a file to which several processes append, one at a time.
 //! - `NewFile` is an empty file that somebody else may write, and that is removed if nobody does (Linux).
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
 mod anonymous;
-mod appended;
+pub(crate) mod appended;
 mod beneath;
 mod digest;
 #[cfg(target_os = "linux")]
@@ -30,13 +29,11 @@ mod file_systems;
 mod held;
 #[cfg(target_os = "linux")]
 mod new_file;
-mod patience;
 mod place;
 mod places;
 mod reach;
 mod regular;
 mod remove;
-mod shared;
 mod state;
 mod unprepared;
 mod walk;
@@ -59,7 +56,6 @@ pub use reach::{NotReached, Reached, Steps};
 pub use regular::{ReadError, kind_in_words, read_regular};
 pub(crate) use regular::{into_text, open_regular, open_without_waiting};
 pub use remove::remove_within;
-pub(crate) use shared::{Locked, SharedFile, SharedFileError, SharedReader};
 pub use state::FileState;
 pub use walk::{Link, Walked};
 

@@ -18,8 +18,8 @@ use super::Beneath;
 /// which is replaced.
 #[derive(Debug)]
 pub struct Place {
-    pub(super) directory: Beneath,
-    pub(super) name: OsString,
+    pub(crate) directory: Beneath,
+    pub(crate) name: OsString,
 }
 
 /// Why a file can't be written somewhere. The caller adds the name of the file.

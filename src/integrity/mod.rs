@@ -8,6 +8,7 @@
 //! - [`Replaceable`] is something that others than root and the server's user can replace.
 //! - `Contents` is what is known from the bytes of a file.
 //! - `Lock` is a lock file, `lock` makes one from the programs as they are now, and `Difference` is one difference from it.
+//!   A build without `evidence` has no guard and no lock file.
 //! - `needed_by` finds what is executed with a program (Unix): its interpreters and loader. env(1) looks interpreters up in
 //!   [`CommandPaths`]. [`Unclear`] is why it is unclear which one runs.
 //! - [`reach_of`] knows programs that start others by their names, and [`KnownPrograms`] by their files; `script` skims what
@@ -16,33 +17,27 @@
 mod checked;
 mod command_paths;
 mod contents;
-mod difference;
+#[cfg_attr(not(feature = "evidence"), path = "no_demands.rs")]
+pub(crate) mod demands;
 #[cfg(target_os = "linux")]
 mod elf;
-mod guard;
-#[cfg(target_os = "linux")]
-mod libraries;
-mod lock;
-mod locking;
 #[cfg(unix)]
 mod needed;
-mod replaceable;
 mod script;
 mod stand_in;
+mod trust;
 mod unclear;
 mod untrusted;
 mod wrappers;
 
 pub use checked::Checked;
 pub use command_paths::CommandPaths;
-pub use guard::{Guard, Trust};
-pub use lock::LockError;
-pub(crate) use lock::{LARGEST_LOCK, Lock};
-pub(crate) use locking::{Locked, lock};
+pub use demands::{Guard, LockError, Replaceable};
 #[cfg(target_os = "linux")]
 pub(crate) use needed::{Interpreters, Needed, needed_by};
-pub use replaceable::Replaceable;
 pub(crate) use stand_in::KnownPrograms;
+pub(crate) use trust::LARGEST_LOCK;
+pub use trust::Trust;
 pub use unclear::Unclear;
 pub use untrusted::Untrusted;
 pub(crate) use wrappers::is_runner;

@@ -3,6 +3,8 @@
 //! A decision is in the file before its command starts, and the thread of the call waits for that. Everything else is only noted,
 //! and the thread `audit` writes it, so that neither the loop nor a command that runs waits for the disk.
 
+mod anchor;
+mod plan;
 mod shared;
 
 use std::cell::OnceCell;
@@ -11,20 +13,21 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::Value;
 
-use super::audit_plan::{AuditPlan, not_opened};
 use super::audit_records::{ended_record, name, started_event};
 use super::event::CallEnded;
 use super::facts::Facts;
 use super::not_run::NotRun;
 use super::not_started::NotStarted;
 use super::replies::{Called, Reply};
-use crate::audit::{AuditLog, DecidedRecord, Digest, Ended, Event, MessageKind, Received, RefusedRequest, Verdict};
+use crate::audit::{DecidedRecord, Digest, Ended, Event, MessageKind, Received, RefusedRequest, Verdict};
 use crate::config::LogLevel;
 use crate::exec::StartedCommand;
-use crate::files::SharedReader;
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::tools::{CallTool, ToolKind};
+pub(super) use anchor::Anchor;
+use plan::not_opened;
+pub(crate) use plan::{AuditPlan, check_audit};
 use shared::{Log, Shared};
 
 /// Why the end of a call is not known.
@@ -93,11 +96,6 @@ impl Auditor {
         let shared = self.0.as_ref()?;
         let log = shared.log();
         Some(not_opened(&shared.file, log.file.as_ref().err()?))
-    }
-
-    /// Returns a reader of the log for another thread; `None` without a log.
-    pub(super) fn reader(&self) -> Option<SharedReader> {
-        self.0.as_ref()?.log().file.as_ref().ok().map(AuditLog::reader)
     }
 
     /// Takes note of who has sent a request.

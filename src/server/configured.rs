@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry, Setting, Source};
 use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable};
-use crate::integrity::{CommandPaths, Guard, Lock, Trust};
+use crate::integrity::{CommandPaths, Guard};
 use crate::policy::rules;
 use crate::policy::{
     AllowList, DirectorySettings, LineRules, Lines, Program, Programs, Protected, Roots, SearchPath, changes_reading,
@@ -24,17 +23,8 @@ use crate::tools::{DescribedCommand, GrantLists, ListedIn};
 
 /// Returns the guard of programs; `None` if nothing is demanded of them.
 pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>> {
-    let guard = || Guard::new(config.trust.value, paths.clone());
-    match (&config.lock.value, config.trust.value) {
-        (None, Trust::Any) => None,
-        (None, Trust::Owner) => Some(Arc::new(guard())),
-        (Some(file), _) => {
-            let file = config.surroundings.directory.join(file);
-            let help = "write it with `allowexec lock` and the settings of this server";
-            let lock = Lock::read(&file).map_err(|error| format!("{error}; {help}"));
-            Some(Arc::new(guard().with_lock(&file, lock)))
-        }
-    }
+    let lock = config.lock.value.as_ref().map(|file| config.surroundings.directory.join(file));
+    Guard::of(config.trust.value, lock.as_deref(), paths.clone()).map(Arc::new)
 }
 
 /// The `PATH` of the commands, and that of each rule which has its own.
@@ -164,6 +154,13 @@ pub(super) fn ask_settings(config: &Config, programs: &Programs, search_path: &S
     let words = config.ask_with.value.as_ref();
     let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
     AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
+}
+
+/// The program that keeps the head of the audit log elsewhere, and the log.
+#[derive(Debug, Clone)]
+pub(super) struct AnchorSettings {
+    pub program: Result<Arc<OperatorProgram>, String>,
+    pub log: PathBuf,
 }
 
 /// The program that keeps the head of the audit log elsewhere; `None` without an audit log or such a program.

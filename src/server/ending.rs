@@ -3,8 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::anchor::Anchor;
-use super::auditor::Auditor;
+use super::auditor::{Anchor, Auditor};
 use super::call_threads::CallDecided;
 use super::event::{Deadline, Event};
 use super::questions::SessionEnd;

@@ -9,14 +9,13 @@
 //! - [`Parts::call`] runs a call without a client.
 //! - [`Observer`] is told about every decision and every end of a command.
 
-mod anchor;
 mod answers;
 mod approval;
 mod asked;
 mod asker;
 mod asking;
-mod audit_plan;
 mod audit_records;
+#[cfg_attr(not(feature = "evidence"), path = "no_auditor.rs")]
 mod auditor;
 mod budget;
 mod call_threads;
@@ -77,7 +76,7 @@ mod workers;
 pub use approval::{Answer, Channel};
 pub use asked::Asked;
 pub use asker::AskSettings;
-pub(crate) use audit_plan::check_audit;
+pub(crate) use auditor::check_audit;
 pub use confinement::Confinement;
 pub use in_process::CallError;
 pub use inbox::Ender;

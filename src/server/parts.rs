@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::anchor::AnchorSettings;
 use super::asked::Asked;
 use super::asker::AskSettings;
-use super::audit_plan::AuditPlan;
-use super::configured;
+use super::auditor::AuditPlan;
+use super::configured::{self, AnchorSettings};
 use super::confinement::Confinement;
 use super::examine::{examine, examine_line};
 use super::not_started::NotStarted;
@@ -20,7 +19,7 @@ use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
     Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, Processes, since_1970,
 };
-use crate::integrity::{CommandPaths, Guard, Replaceable, Trust, Untrusted};
+use crate::integrity::{CommandPaths, Guard, Untrusted};
 use crate::mcp::TaskSupport;
 use crate::policy::line::LineDecision;
 use crate::policy::rules::{RuleHead, Rules, SandboxWord};
@@ -320,15 +319,6 @@ impl Parts {
             verdict.refusal = Some(Refusal::Untrusted { word, source });
         }
         verdict
-    }
-
-    /// Everything on the way to a program of the allow-list that somebody other than root and the server's user can
-    /// replace, whatever the operator demands.
-    ///
-    /// # Errors
-    /// [`Untrusted`], if that can't be determined.
-    pub(crate) fn replaceable(&self, program: &Path) -> Result<Vec<Replaceable>, Untrusted> {
-        Guard::new(Trust::Owner, self.paths.clone()).replaceable(program, since_1970())
     }
 
     /// The program of a command of the allow-list: the one that its rule names, else what its name is looked up as.

@@ -4,10 +4,9 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::anchor::Anchor;
 use super::approval::Answer;
 use super::asker::Asker;
-use super::auditor::Auditor;
+use super::auditor::{Anchor, Auditor};
 use super::call_threads::CallThreads;
 use super::event::{Deadline, Event, Progress};
 use super::inbox::{self, Ender, EventSender, Inbox};
@@ -109,9 +108,9 @@ impl<'o> Server<'o> {
         });
         let calls = CallThreads::new(Arc::clone(&parts), events.clone(), audit.clone());
         let asker = Asker::new(events.clone());
-        let anchor = anchor.zip(audit.reader()).and_then(|(settings, reader)| {
-            let started = Anchor::start(settings, reader, events.clone());
-            started.map_err(|why| log.write(LogLevel::Error, &not_anchored(&why))).ok()
+        let anchor = Anchor::start(anchor, &audit, events.clone()).unwrap_or_else(|why| {
+            log.write(LogLevel::Error, &not_anchored(&why));
+            None
         });
         let mut server = Self {
             session: Session::default(),

@@ -11,9 +11,8 @@ use thiserror::Error;
 
 use super::numbers::{number_in, number_of, numbered};
 use super::read::{LONGEST_LINE, Line, Link};
-use crate::files::{
-    Locked, OpenFor, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing, could_append,
-};
+use super::shared::{Locked, SharedFile, SharedFileError, SharedReader};
+use crate::files::{OpenFor, PlaceError, Sha256, Summing, could_append};
 
 /// How each record begins.
 pub(super) const RECORD: &[u8] = br#"{"seq":"#;

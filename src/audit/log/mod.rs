@@ -4,6 +4,7 @@
 //!
 //! - `writer` writes the records of one session.
 //! - `chain` is the file: its lock, its end, a torn line, and the next file when it is full.
+//! - `shared` is a file to which several processes append, one at a time; `patience` is how long one waits for another.
 //! - `numbers` are those in the names of full files.
 //! - `secrets` replaces secret values with salted digests.
 //!
@@ -24,8 +25,11 @@ mod chain;
 mod head;
 mod not_a_log;
 mod numbers;
+mod patience;
 mod read;
 mod secrets;
+mod settings;
+mod shared;
 mod show;
 mod verify;
 mod writer;
@@ -36,6 +40,8 @@ pub(crate) use chain::AuditError;
 pub(crate) use head::{Head, HeadFollower};
 pub(crate) use not_a_log::not_a_log;
 pub(crate) use read::{Bounded, Line, Link};
+pub(crate) use settings::AuditSettings;
+pub(crate) use shared::{SharedFileError, SharedReader};
 pub(crate) use show::{Filter, Row, is_approval, row, variables, words};
 pub(crate) use verify::{LinePlace, Verification, Verifier};
 pub(crate) use writer::AuditLog;

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::chain::{AuditError, Chain, Damage, Turn};
 use super::secrets::Secrets;
+use super::settings::{AuditSettings, Clock};
+use super::shared::{SharedFileError, SharedReader};
 use crate::audit::record::{AuditedClient, DecidedRecord, Event, SessionFacts};
-use crate::audit::settings::{AuditSettings, Clock};
-use crate::files::{SharedFileError, SharedReader};
 use crate::text::{time, write_json_string};
 
 /// The audit log, as one session writes it.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::tools;
 use crate::config::Config;
-use crate::integrity::{Replaceable, Trust};
+use crate::exec::since_1970;
+use crate::integrity::{Guard, Replaceable, Trust};
 use crate::policy::rules::{SandboxWord, profile_describing};
 use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::Parts;
@@ -70,12 +71,13 @@ fn replaceable(config: &Config, parts: &Parts) -> Vec<Risk> {
     if config.trust.value == Trust::Owner {
         return Vec::new();
     }
+    let guard = Guard::new(Trust::Owner, parts.paths.clone());
     let mut risks = Vec::new();
     for (what, program) in parts.programs() {
         let risk = |found: Replaceable| {
             Risk::new(format!("the program of `{what}` can be replaced by others: {found}"), found.help())
         };
-        match parts.replaceable(&program) {
+        match guard.replaceable(&program, since_1970()) {
             Ok(found) => risks.extend(found.into_iter().map(risk)),
             Err(error) => risks.push(Risk { what: error.to_string(), help: None }),
         }

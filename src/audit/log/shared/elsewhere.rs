@@ -6,9 +6,9 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use super::{Locked, SharedFile, SharedFileError};
+use crate::audit::log::patience::{Patience, Wait};
 use crate::files::appended;
-use crate::files::patience::{Patience, Wait};
-use crate::files::place::{Place, PlaceError};
+use crate::files::{Place, PlaceError};
 
 /// Reads the file from another thread.
 #[derive(Debug, Clone)]

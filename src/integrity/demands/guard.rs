@@ -1,50 +1,21 @@
 //! Checks programs against what the operator demands of them: who may be able to replace them, and a lock file.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::contents::{Contents, Known, Seen};
 use super::difference::Difference;
 use super::lock::{Lock, LockedFile};
+use super::replaceable::Replaceable;
+use crate::integrity::contents::{Contents, Known, Seen};
 #[cfg(unix)]
-use super::needed::{Interpreters, Needed};
-use super::{Checked, CommandPaths, Replaceable, Unclear, Untrusted};
+use crate::integrity::needed::{Interpreters, Needed};
+use crate::integrity::{Checked, CommandPaths, Trust, Unclear, Untrusted};
 
 /// How many files are checked for one program. The kernel follows five interpreters, and each has a loader.
 const MOST: usize = 32;
-
-/// Which programs may run, by who can replace them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Trust {
-    /// Any allowed program; the default.
-    #[default]
-    Any,
-    /// Only programs that nobody except root and the server's user can replace.
-    Owner,
-}
-
-impl Trust {
-    /// Both values.
-    pub const ALL: [Self; 2] = [Self::Any, Self::Owner];
-
-    /// The word for it in a setting.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Owner => "owner",
-        }
-    }
-}
-
-impl fmt::Display for Trust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Checks programs before they are executed.
 #[derive(Debug)]
@@ -80,6 +51,19 @@ enum Depth {
 const MOST_NAMED: usize = 6;
 
 impl Guard {
+    /// The guard for what the operator demands; `None` if nothing is demanded.
+    pub(crate) fn of(trust: Trust, lock: Option<&Path>, paths: CommandPaths) -> Option<Self> {
+        match (lock, trust) {
+            (None, Trust::Any) => None,
+            (None, Trust::Owner) => Some(Self::new(trust, paths)),
+            (Some(file), _) => {
+                let help = "write it with `allowexec lock` and the settings of this server";
+                let lock = Lock::read(file).map_err(|error| format!("{error}; {help}"));
+                Some(Self::new(trust, paths).with_lock(file, lock))
+            }
+        }
+    }
+
     /// Makes a guard without a lock file.
     pub fn new(trust: Trust, paths: CommandPaths) -> Self {
         Self { trust, lock: Demand::Nothing, paths, known: Known::default() }

@@ -11,14 +11,13 @@ use saphyr_parser::{Event, Parser};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::contents::Seen;
 use super::difference::Difference;
 use crate::files::{ReadError, Sha256, read_regular};
+use crate::integrity::LARGEST_LOCK;
+use crate::integrity::contents::Seen;
 
 /// The version of the format.
 const VERSION: u32 = 1;
-/// The largest lock file that is read.
-pub(crate) const LARGEST_LOCK: u64 = 16 * 1024 * 1024;
 /// How many brackets may be opened: the YAML parser's time grows with the square of their depth. Few names of programs have one.
 const MOST_BRACKETS: usize = 1000;
 /// How many values it may hold; the YAML parser keeps each in memory. Each locked file takes about 18.

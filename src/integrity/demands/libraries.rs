@@ -11,8 +11,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::elf::{Elf, Linked};
 use crate::files::{open_without_waiting, read_regular};
+use crate::integrity::elf::{Elf, Linked};
 
 const CACHE: &str = "/etc/ld.so.cache";
 /// The beginning of the cache; see `dl-cache.h` of glibc.

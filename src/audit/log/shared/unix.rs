@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Locked, SharedFile, SharedFileError};
+use crate::audit::log::patience::{Patience, Wait};
 use crate::files::appended::{self, OpenFor};
-use crate::files::patience::{Patience, Wait};
-use crate::files::place::{Place, PlaceError};
+use crate::files::{Place, PlaceError};
 
 /// Reads the file from another thread, whatever has its name.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::patience::Patience;
-use super::place::{Place, PlaceError};
+use crate::files::{Place, PlaceError};
 
 #[cfg(not(unix))]
 pub(crate) use elsewhere::SharedReader;

@@ -2,18 +2,19 @@
 //! log was truncated or rewritten.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::deadlines::Since;
-use super::event::Event;
-use super::inbox::EventSender;
-use crate::audit::HeadFollower;
+use super::Auditor;
+use crate::audit::{AuditLog, HeadFollower, SharedReader};
 use crate::exec::{End, Limits, OperatorProgram, Stop, own_children, stop};
-use crate::files::{PlaceError, SharedReader};
+use crate::files::PlaceError;
+use crate::server::configured::AnchorSettings;
+use crate::server::deadlines::Since;
+use crate::server::event::Event;
+use crate::server::inbox::EventSender;
 
 /// How often the program runs during a session.
 const EVERY: Duration = Duration::from_secs(10 * 60);
@@ -26,16 +27,9 @@ const MOST_OUTPUT: u64 = 1024;
 /// The environment variable that gives it the path of the log.
 const VARIABLE: &str = "AUDIT_LOG";
 
-/// The program, and the log that it is for.
-#[derive(Debug, Clone)]
-pub(super) struct AnchorSettings {
-    pub program: Result<Arc<OperatorProgram>, String>,
-    pub log: PathBuf,
-}
-
 /// The thread that runs the program.
 #[derive(Debug)]
-pub(super) struct Anchor {
+pub(crate) struct Anchor {
     /// Dropped at the session's end.
     over: Sender<()>,
     thread: JoinHandle<Result<(), String>>,
@@ -43,12 +37,18 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
-    /// Runs the program from time to time with the head of the log that is read, and tells the loop where that fails.
+    /// Runs the program from time to time with the head of the log, and tells the loop where that fails; `None` without a program
+    /// or a log.
     ///
     /// # Errors
     /// Why it can't.
-    pub(super) fn start(settings: AnchorSettings, reader: SharedReader, events: EventSender) -> Result<Self, String> {
-        let AnchorSettings { program, log } = settings;
+    pub(crate) fn start(
+        settings: Option<AnchorSettings>,
+        audit: &Auditor,
+        events: EventSender,
+    ) -> Result<Option<Self>, String> {
+        let reader = audit.0.as_ref().and_then(|shared| shared.log().file.as_ref().ok().map(AuditLog::reader));
+        let Some((AnchorSettings { program, log }, reader)) = settings.zip(reader) else { return Ok(None) };
         let program = program?;
         let (over, is_over) = mpsc::channel();
         let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
@@ -65,14 +65,14 @@ impl Anchor {
         };
         let thread = std::thread::Builder::new().name("anchor".into()).spawn(work);
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok(Self { over, thread, _stop: stop })
+        Ok(Some(Self { over, thread, _stop: stop }))
     }
 
     /// Runs the program a last time, at the end of the session, and waits for it.
     ///
     /// # Errors
     /// Why the head was not kept.
-    pub(super) fn end(self) -> Result<(), String> {
+    pub(crate) fn end(self) -> Result<(), String> {
         let Self { over, thread, _stop } = self;
         drop(over);
         thread.join().unwrap_or_else(|_| Err("its thread has panicked".to_owned()))

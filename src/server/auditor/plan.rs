@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::not_started::NotStarted;
-use crate::audit::{AuditError, AuditLog, AuditSettings, PolicyFile, SessionFacts};
+use crate::audit::{AuditError, AuditLog, AuditSettings, PolicyFile, SessionFacts, SharedFileError};
 use crate::config::{Config, Row, rows};
 use crate::exec::own_binary;
-use crate::files::{Sha256, SharedFileError};
+use crate::files::Sha256;
 use crate::random;
+use crate::server::not_started::NotStarted;
 use crate::text::escape_os;
 
 /// The log of a configuration, which is opened once there is a session to be recorded.
-pub(super) struct AuditPlan {
+pub(crate) struct AuditPlan {
     /// As the operator named it.
     pub file: PathBuf,
     config: Box<Config>,
@@ -19,7 +19,7 @@ pub(super) struct AuditPlan {
 
 impl AuditPlan {
     /// Makes the plan; `None` without `--audit`.
-    pub(super) fn of(config: &Config) -> Option<Self> {
+    pub(crate) fn of(config: &Config) -> Option<Self> {
         let file = config.audit.value.clone()?;
         Some(Self { file, config: Box::new(config.clone()) })
     }

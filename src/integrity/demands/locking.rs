@@ -5,15 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::CommandPaths;
-use super::contents::{Known, Seen};
 #[cfg(target_os = "linux")]
 use super::libraries::Libraries;
 use super::lock::{Lock, LockError, LockedFile};
+use crate::integrity::CommandPaths;
+use crate::integrity::contents::{Known, Seen};
 #[cfg(unix)]
-use super::needed::Interpreters;
+use crate::integrity::needed::Interpreters;
 #[cfg(target_os = "linux")]
-use super::needed::Needed;
+use crate::integrity::needed::Needed;
 
 /// A lock file that was made, and notes about it.
 #[derive(Debug)]

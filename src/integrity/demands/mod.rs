@@ -1,0 +1,15 @@
+//! What the operator demands of programs: that nobody else can replace them, and that they are what the lock file holds.
+
+mod difference;
+mod guard;
+#[cfg(target_os = "linux")]
+mod libraries;
+mod lock;
+mod locking;
+mod replaceable;
+
+pub use guard::Guard;
+pub(crate) use lock::Lock;
+pub use lock::LockError;
+pub(crate) use locking::{Locked, lock};
+pub use replaceable::Replaceable;
