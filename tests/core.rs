@@ -191,10 +191,28 @@ fn limits_that_were_left_out_say_so_by_name() {
     let config = file("config.yaml", "allow: [ls]\nmax_open_files: 20\n");
     let (status, _, stderr) = said(&mut program(&["serve", "--config", &config]));
     assert_eq!((status, stderr.contains(missing)), (Some(2), true), "{stderr}");
-    let policy = file("policy.yaml", "commands:\n  ls:\n    limits: {cpu: 5s}\n");
-    let call = ["call", "execute_command", r#"{"command":"ls"}"#, "--policy", &policy];
-    let (status, stdout, _) = said(&mut program(&call));
-    assert_eq!((status, stdout.contains(missing)), (Some(1), true), "{stdout}");
+    if cfg!(feature = "rules") {
+        let policy = file("policy.yaml", "commands:\n  ls:\n    limits: {cpu: 5s}\n");
+        let call = ["call", "execute_command", r#"{"command":"ls"}"#, "--policy", &policy];
+        let (status, stdout, _) = said(&mut program(&call));
+        assert_eq!((status, stdout.contains(missing)), (Some(1), true), "{stdout}");
+    }
+}
+
+#[cfg(not(feature = "rules"))]
+#[test]
+fn policies_that_were_left_out_say_so_by_name() {
+    settings_are_missing("rules", &[("--policy", &["--policy", "x"]), ("--profile", &["--profile", "git-readonly"])]);
+    let help = said(&mut program(&["--help", "all"])).1;
+    assert!(!help.contains("--policy ") && !help.contains("--profile ") && help.contains("--ask "), "{help}");
+    // A list needs no policy: a command with a subcommand, and one that a person is asked about.
+    let checked =
+        |words: &[&str]| said(program(&["check", "--allow", "git status,ls", "--ask", "cat", "--"]).args(words));
+    for (words, status) in [(&["git", "status"][..], 0), (&["git", "push"], 1), (&["ls", "-l"], 0), (&["id"], 1)] {
+        let (found, stdout, _) = checked(words);
+        assert_eq!(found, Some(status), "{words:?}: {stdout}");
+    }
+    assert!(checked(&["cat", "x"]).1.starts_with("ask"), "{}", checked(&["cat", "x"]).1);
 }
 
 #[cfg(not(feature = "lines"))]

@@ -9,6 +9,7 @@ pub(crate) enum Feature {
     Evidence,
     Limits,
     Lines,
+    Rules,
     Shell,
     Workbench,
 }
@@ -19,6 +20,7 @@ impl Feature {
             Self::Evidence => cfg!(feature = "evidence"),
             Self::Limits => cfg!(feature = "limits"),
             Self::Lines => cfg!(feature = "lines"),
+            Self::Rules => cfg!(feature = "rules"),
             Self::Shell => cfg!(feature = "shell"),
             Self::Workbench => cfg!(feature = "workbench"),
         }
@@ -30,6 +32,7 @@ impl Feature {
             Self::Evidence => "evidence",
             Self::Limits => "limits",
             Self::Lines => "lines",
+            Self::Rules => "rules",
             Self::Shell => "shell",
             Self::Workbench => "workbench",
         }
@@ -40,6 +43,7 @@ impl Feature {
         match flag {
             "audit" | "audit-sync" | "audit-max-size" | "audit-anchor" | "lock" | "trust" => Some(Self::Evidence),
             "max-memory" | "max-cpu" | "max-processes" | "max-file-size" | "max-open-files" => Some(Self::Limits),
+            "policy" | "profile" => Some(Self::Rules),
             "shell" => Some(Self::Shell),
             "record" | "record-force" | "record-required" => Some(Self::Workbench),
             _ => None,
@@ -82,6 +86,7 @@ mod tests {
     #[test]
     fn each_setting_of_a_room_exists() {
         let of = |feature| SETTINGS.iter().filter(move |spec| Feature::of_setting(spec.flag) == Some(feature)).count();
-        assert_eq!([Feature::Evidence, Feature::Limits, Feature::Shell, Feature::Workbench].map(of), [6, 5, 1, 3]);
+        let all = [Feature::Evidence, Feature::Limits, Feature::Rules, Feature::Shell, Feature::Workbench];
+        assert_eq!(all.map(of), [6, 5, 2, 1, 3]);
     }
 }

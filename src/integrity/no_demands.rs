@@ -69,6 +69,6 @@ impl fmt::Display for Replaceable {
     }
 }
 
-/// What is wrong with a lock file, of which there is none.
+/// A mistake in a lock file, of which there is none.
 #[derive(Debug, Error)]
 pub enum LockError {}

@@ -1,4 +1,4 @@
-//! What settings say of the operator's demands on programs.
+//! The operator's demands on programs, as settings say them.
 
 use std::fmt;
 

@@ -166,7 +166,6 @@ impl AllowList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::rules::PolicyText;
 
     fn list(entries: &[&str]) -> AllowList {
         AllowList::new(entries.iter().map(|&entry| entry.to_owned()))
@@ -201,16 +200,6 @@ mod tests {
         for word in ["LS", "ls.exe"] {
             assert_eq!(allow.find(word), folded, "{word:?}");
         }
-    }
-
-    #[test]
-    fn a_command_that_is_only_denied_is_found_and_not_listed() {
-        let text = "version: 1\ncommands:\n  x: any\n  y: {decision: deny}\n  z: {subcommands: {a: {decision: deny}, b: any}}\n";
-        let text = PolicyText { file: "p".into(), text: text.to_owned() };
-        let rules = Rules::load(&[text], &[], &[]).unwrap();
-        let allow = list(&[]).with_rules(Arc::new(rules));
-        assert_eq!((allow.names(), allow.summary().as_str()), (&["x".to_owned(), "z".to_owned()][..], "x, z"));
-        assert!(matches!(allow.find("y"), Some(Rule::Described(rule)) if rule.name == "y"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the operator demands of programs: that nobody else can replace them, and that they are what the lock file holds.
+//! The demands of the operator on programs: that nobody else can replace them, and that they are what the lock file holds.
 
 mod difference;
 mod guard;

@@ -39,6 +39,9 @@ impl From<PolicyError> for PolicyWarning {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
+    /// A policy, in a build that reads none.
+    #[error("this build reads no policies; it was built without `rules`")]
+    NotBuilt,
     /// It is not YAML, or too much of it.
     #[error("{why}")]
     Yaml {

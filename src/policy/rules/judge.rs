@@ -500,3 +500,14 @@ impl Match<'_> {
         shown
     }
 }
+
+/// Whether some form describes the words, wherever their paths lead.
+pub(crate) fn describes(command: &CommandRule, words: &[String]) -> bool {
+    struct Anywhere;
+    impl PathJudge for Anywhere {
+        fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
+            Ok(HeldClaim { word: claim.word, access: claim.path.access, reached: None, narrowed: None })
+        }
+    }
+    command.judge(words, &mut Anywhere).decision != Expected::Refuse
+}

@@ -5,71 +5,54 @@
 //! use it.
 //!
 //! - `grammar`: what rules are
-//! - `yaml`, `load`, `error`: from text to rules, or to a mistake and its line
+//! - `texts`: policies as people write them, and the shipped profiles; a build without the feature `rules` reads none
+//! - `load`, `error`: the rules of all sources, or a mistake and its line
 //! - `matcher`: whether words match a form; pure
 //! - `judge`: the decision: which forms match, where their paths lead, and which form counts
-//! - `by_text`: where the paths of examples lead, as far as their text tells
 //! - `reach`: where the paths of a call lead, by handles
 //! - `redirected`: the files that redirections of a line name
 //! - `refusal`: why a call is refused, in words for a model
 //! - `synopsis`: what a command takes, in one line
-//! - `profiles`: the policies that are shipped with the binary
-//! - `variations`: whether another shape of an example evades what it is decided by
-//! - `examples`: the command lines in a policy that say what it must decide
 
-mod by_text;
 mod error;
-mod examples;
 mod grammar;
 mod judge;
 mod load;
 pub(super) mod matcher;
-mod profiles;
-// Their lines are split by the rules of a POSIX shell.
-#[cfg(test)]
-#[cfg(unix)]
-mod properties;
 mod reach;
 mod redirected;
 mod refusal;
-#[cfg(test)]
-#[cfg(unix)]
-mod restrictions;
 mod synopsis;
-#[cfg(test)]
-#[cfg(unix)]
-mod tests;
-mod variations;
-mod yaml;
+#[cfg_attr(not(feature = "rules"), path = "no_texts.rs")]
+mod texts;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 pub use error::{PolicyError, PolicyWarning, Problem};
-pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, describes, run_example};
-pub use examples::{decide_example, words_of};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
     NUMBER_OPTION, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, Restriction, RuleHead,
     SandboxRule, SandboxWord, Syntax, Takes, TextType, ValuePlace, ValueType,
 };
-pub(crate) use judge::{HIDDEN, without_values};
+pub(crate) use judge::{HIDDEN, describes, without_values};
 pub use judge::{Judgement, PathJudge};
-pub(crate) use load::schema;
-pub use load::{ListEntry, PolicyText};
+pub use load::{LARGEST_POLICY, ListEntry, PolicyText};
 pub(crate) use matcher::accepts;
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
-use profiles::{Profile, Shipped};
-pub use profiles::{names as profile_names, text as profile_text};
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub(crate) use reach::{MOST_STEPS, MOST_STEPS_TOGETHER, REPOSITORY};
 pub(crate) use redirected::{Redirected, Ruled, path_types, redirected};
 pub use redirected::{RedirectionType, Redirections};
 pub use refusal::{described, restricted, written};
 pub use synopsis::{forms_of, synopsis};
-pub use yaml::LARGEST as LARGEST_POLICY;
-pub(crate) use yaml::flow;
+#[cfg(feature = "rules")]
+pub(crate) use texts::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, flow, run_example, schema};
+use texts::{Profile, Shipped};
+#[cfg(feature = "rules")]
+pub use texts::{decide_example, words_of};
+pub use texts::{profile_names, profile_text};
 
 /// The name of the first shipped profile that describes a command.
 pub(crate) fn profile_describing(command: &str) -> Option<&'static str> {

@@ -8,7 +8,7 @@ use super::super::grammar::{
     Arguments, CommandRule, Effect, EnvRule, Form, Level, Operand, Options, Origin, PolicySource, Restriction, Syntax,
     TextType, ValueType,
 };
-use super::super::profiles::Profile;
+use super::super::texts::Profile;
 use super::{Described, ListEntry};
 
 /// The words after the name of a level, and what is decided for such calls.

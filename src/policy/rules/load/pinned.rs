@@ -3,12 +3,12 @@
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{
-    Arguments, CommandRule, Effect, Form, Level, Operand, OptionRule, Origin, Syntax, Takes, ValueType,
+    Access, Arguments, CommandRule, Effect, Form, Level, Operand, OptionRule, Order, Origin, Syntax, Takes, TextType,
+    ValueType,
 };
-use super::command::takes_any_word;
 use super::escapes::Escapes;
-use super::settings;
 use crate::integrity::{Reach, is_runner, reach_of};
+use crate::policy::{changes_reading, quoted};
 
 /// Interpreters whose code is mostly harmless, but can start programs.
 const LANGUAGES: [&str; 8] = ["sed", "awk", "gawk", "mawk", "nawk", "m4", "sqlite3", "psql"];
@@ -21,7 +21,10 @@ const CODE: [&str; 12] =
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Checks the rule of a command.
-pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) -> Result<(), PolicyError> {
+pub(in crate::policy::rules) fn check(
+    command: &CommandRule,
+    warnings: &mut Vec<PolicyWarning>,
+) -> Result<(), PolicyError> {
     check_as(command.sought(), command, warnings)
 }
 
@@ -36,8 +39,8 @@ pub(super) fn check_as(
     let runs = reach.filter(|reach| *reach == Reach::Interpreter || is_runner(base));
     let escapes = Escapes::of(base);
     let first = warnings.len();
-    settings::warn_of_written_paths(command, warnings);
-    settings::check_reading(command)?;
+    warn_of_written_paths(command, warnings);
+    check_reading(command)?;
     for level in command.level.levels() {
         if let Arguments::Any { .. } = level.arguments {
             if let Some(reach) = reach.filter(|_| level.path.len() == 1) {
@@ -297,4 +300,70 @@ fn unpinned(command: &CommandRule, reach: Reach, origin: Origin, what: &str) -> 
     };
     let (command, meaning, what) = (command.name.clone(), meaning.to_owned(), what.to_owned());
     PolicyError { origin, problem: Problem::Unpinned { command, meaning, what } }
+}
+
+/// Whether no word but an overlong one is none of it.
+pub(in crate::policy::rules) fn takes_any_word(operand: &Operand) -> bool {
+    let is_any = |text: &TextType| {
+        text.chars.is_none()
+            && !text.relative
+            && text.must_begin.is_empty()
+            && "-+@".chars().all(|c| text.first.contains(c))
+    };
+    matches!(&operand.value, ValueType::Text(text) if is_any(text))
+}
+
+/// Warns of paths to be written in a rule whose calls can write nothing.
+fn warn_of_written_paths(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) {
+    if !command.sandbox.writes_nothing() {
+        return;
+    }
+    let is_written = |value: &ValueType| matches!(value, ValueType::Path(path) if path.access == Access::Write);
+    let takes_written = |option: &OptionRule| matches!(&option.takes, Takes::Value { value, .. } if is_written(value));
+    for form in command.level.levels().into_iter().flat_map(Level::forms) {
+        let options = form.options.iter().filter(|option| takes_written(option)).map(|option| &option.origin);
+        let operands = form.all_operands().filter(|operand| is_written(&operand.value)).map(|operand| &operand.origin);
+        warnings.extend(options.chain(operands).map(|origin| PolicyWarning {
+            origin: origin.clone(),
+            text: format!(
+                "a path to be written, but `{}` says `write: none`, so its calls can write nothing",
+                command.name
+            ),
+        }));
+    }
+}
+
+/// Makes programs end their options at the first operand, whatever its value is; see getopt(3).
+const POSIXLY_CORRECT: &str = "POSIXLY_CORRECT";
+
+/// Checks that a command's own variables don't make its program read words in another order than the rule.
+fn check_reading(command: &CommandRule) -> Result<(), PolicyError> {
+    let is_moved = |level: &&Level| {
+        level.syntax == Syntax::Gnu
+            && level.order != Order::OptionsFirst
+            && matches!(level.arguments, Arguments::Described { .. })
+    };
+    let levels = command.level.levels();
+    let accepts = |level: &Level| level.env.accept.keys().find(|name| changes_reading(name.as_ref())).cloned();
+    let describes = |level: &&Level| matches!(level.arguments, Arguments::Described { .. });
+    if let Some((name, level)) =
+        levels.iter().copied().filter(describes).find_map(|level| Some((accepts(level)?, level)))
+    {
+        let what = format!("`env` of command {}", quoted(&command.name));
+        let expected = "variables in `accept` that don't change how the program reads its words".to_owned();
+        return Err(PolicyError {
+            origin: level.origin.clone(),
+            problem: Problem::Value { what, expected, found: quoted(&name) },
+        });
+    }
+    let is_set = levels.iter().any(|level| level.env.set.contains_key(POSIXLY_CORRECT));
+    match levels.into_iter().find(is_moved).filter(|_| is_set) {
+        None => Ok(()),
+        Some(level) => {
+            let what = format!("`env` of command {}", quoted(&command.name));
+            let expected = format!("no `{POSIXLY_CORRECT}`, `order: options_first` or `syntax: posix` with it");
+            let found = format!("`{POSIXLY_CORRECT}` with another order of `{}`", level.title());
+            Err(PolicyError { origin: level.origin.clone(), problem: Problem::Value { what, expected, found } })
+        }
+    }
 }

@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{
-    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, Order, SandboxWord,
-    Syntax, Takes, ValueType,
-};
+use super::super::error::PolicyError;
+use super::super::grammar::{Access, CommandRule, EnvRule, Example, ExampleLine, Expected, SandboxWord, ValueType};
 use super::super::redirected::{RedirectionType, Redirections};
-use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
+use super::yaml::{Kind, Node};
 use super::{keys, types};
 use crate::network::{Network, NetworkError};
-use crate::policy::{changes_reading, quoted};
 use crate::text::is_never_set;
 use crate::text::{read_duration, read_size};
 
@@ -202,59 +198,4 @@ fn examples(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Co
         }
     }
     Ok(())
-}
-
-/// Warns of paths to be written in a rule whose calls can write nothing.
-pub(super) fn warn_of_written_paths(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) {
-    if !command.sandbox.writes_nothing() {
-        return;
-    }
-    let is_written = |value: &ValueType| matches!(value, ValueType::Path(path) if path.access == Access::Write);
-    let takes_written = |option: &OptionRule| matches!(&option.takes, Takes::Value { value, .. } if is_written(value));
-    for form in command.level.levels().into_iter().flat_map(Level::forms) {
-        let options = form.options.iter().filter(|option| takes_written(option)).map(|option| &option.origin);
-        let operands = form.all_operands().filter(|operand| is_written(&operand.value)).map(|operand| &operand.origin);
-        warnings.extend(options.chain(operands).map(|origin| PolicyWarning {
-            origin: origin.clone(),
-            text: format!(
-                "a path to be written, but `{}` says `write: none`, so its calls can write nothing",
-                command.name
-            ),
-        }));
-    }
-}
-
-/// Makes programs end their options at the first operand, whatever its value is; see getopt(3).
-const POSIXLY_CORRECT: &str = "POSIXLY_CORRECT";
-
-/// Checks that a command's own variables don't make its program read words in another order than the rule.
-pub(super) fn check_reading(command: &CommandRule) -> Result<(), PolicyError> {
-    let is_moved = |level: &&Level| {
-        level.syntax == Syntax::Gnu
-            && level.order != Order::OptionsFirst
-            && matches!(level.arguments, Arguments::Described { .. })
-    };
-    let levels = command.level.levels();
-    let accepts = |level: &Level| level.env.accept.keys().find(|name| changes_reading(name.as_ref())).cloned();
-    let describes = |level: &&Level| matches!(level.arguments, Arguments::Described { .. });
-    if let Some((name, level)) =
-        levels.iter().copied().filter(describes).find_map(|level| Some((accepts(level)?, level)))
-    {
-        let what = format!("`env` of command {}", quoted(&command.name));
-        let expected = "variables in `accept` that don't change how the program reads its words".to_owned();
-        return Err(PolicyError {
-            origin: level.origin.clone(),
-            problem: Problem::Value { what, expected, found: quoted(&name) },
-        });
-    }
-    let is_set = levels.iter().any(|level| level.env.set.contains_key(POSIXLY_CORRECT));
-    match levels.into_iter().find(is_moved).filter(|_| is_set) {
-        None => Ok(()),
-        Some(level) => {
-            let what = format!("`env` of command {}", quoted(&command.name));
-            let expected = format!("no `{POSIXLY_CORRECT}`, `order: options_first` or `syntax: posix` with it");
-            let found = format!("`{POSIXLY_CORRECT}` with another order of `{}`", level.title());
-            Err(PolicyError { origin: level.origin.clone(), problem: Problem::Value { what, expected, found } })
-        }
-    }
 }

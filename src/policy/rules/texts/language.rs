@@ -1,9 +1,10 @@
 //! The language, by tables: a policy, command lines, and what comes of them.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::*;
-use crate::policy::CommandLine;
+use crate::policy::rules::*;
+use crate::policy::{AllowList, CommandLine, Rule};
 
 pub(super) fn load(text: &str) -> Result<Rules, PolicyError> {
     let text = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
@@ -627,4 +628,13 @@ fn the_description_of_a_command_is_found_by_its_exact_name() {
     assert!(rules.get("git").is_some() && rules.get("gi").is_none() && rules.get("").is_none());
     assert_eq!(rules.get("git").unwrap().origin.to_string(), "p.yaml:9");
     assert_eq!(*rules.get("git").unwrap().origin.source, PolicySource::File(Path::new("p.yaml").to_owned()));
+}
+
+#[test]
+fn a_command_that_is_only_denied_is_found_and_not_listed() {
+    let text =
+        "version: 1\ncommands:\n  x: any\n  y: {decision: deny}\n  z: {subcommands: {a: {decision: deny}, b: any}}\n";
+    let allow = AllowList::new([]).with_rules(Arc::new(load(text).unwrap()));
+    assert_eq!((allow.names(), allow.summary().as_str()), (&["x".to_owned(), "z".to_owned()][..], "x, z"));
+    assert!(matches!(allow.find("y"), Some(Rule::Described(rule)) if rule.name == "y"));
 }

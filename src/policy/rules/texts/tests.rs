@@ -1,8 +1,8 @@
 //! Every kind of mistake in a policy, with its message, its file and its line.
 
+use super::super::ListEntry;
 use super::super::grammar::{Effect, Expected};
 use super::super::{Rules, load::PolicyText};
-use super::ListEntry;
 use crate::policy::rules::decide_example;
 
 fn load(text: &str) -> Result<Rules, String> {

@@ -1,6 +1,6 @@
 //! Tests of what types ask for and deny, and of `ask` and `deny` beside forms that allow.
 
-use super::tests::{check, load, refusal};
+use super::language::{check, load, refusal};
 
 const PLACES: &str = r#"
 types:
@@ -81,7 +81,7 @@ fn a_value_that_is_denied_or_asked_for_is_so_in_every_shape_of_the_line() {
 #[test]
 fn a_model_sees_which_values_are_asked_for_and_denied() {
     let rules = load(PLACES).unwrap();
-    let forms = |name: &str| super::forms_of(rules.get(name).unwrap()).join("\n");
+    let forms = |name: &str| crate::policy::rules::forms_of(rules.get(name).unwrap()).join("\n");
     assert_eq!(forms("rm"), "rm [-rf] PATH...  (PATH: never a path under private, deep/in/secret)");
     assert!(forms("git").ends_with(
         "  (--branch: a person approves `release`)  (BRANCH: a person approves a text that begins with `release/` or `@` of \

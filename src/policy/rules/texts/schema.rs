@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::super::profiles;
 use super::keys::{self, KINDS, Keys, Kinds, Takes};
+use super::profiles;
 use crate::text::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN};
 
 /// Returns the JSON schema (draft 7) of a policy.
@@ -165,7 +165,8 @@ pub(super) mod tests {
             | Problem::TwoTypes { .. }
             | Problem::UnknownProfile { .. } => true,
             Problem::Value { .. } => !UNSAID.iter().any(|words| problem.to_string().contains(words)),
-            Problem::Yaml { .. }
+            Problem::NotBuilt
+            | Problem::Yaml { .. }
             | Problem::UnknownType { .. }
             | Problem::TypeInItself { .. }
             | Problem::UnknownSet { .. }

@@ -1,12 +1,10 @@
 //! The examples of a policy: command lines and what must be decided for them. They are checked whenever a policy file is
 //! loaded.
 
+use super::super::error::{PolicyError, Problem};
+use super::super::grammar::{CommandRule, Example, ExampleLine, Expected, Form};
+use super::super::judge::Judgement;
 use super::by_text::ByText;
-use super::error::{PolicyError, Problem};
-use super::grammar::{CommandRule, Example, ExampleLine, Expected, Form};
-use super::judge::{Judgement, PathJudge};
-use super::matcher::Claim;
-use super::reach::{HeldClaim, PathError};
 use super::variations;
 use crate::policy::{CommandLine, CommandLineError};
 
@@ -42,17 +40,6 @@ pub(crate) fn decide_anywhere<'p>(command: &'p CommandRule, words: &[String]) ->
 pub(crate) fn decide_readings(command: &CommandRule, words: &[String]) -> [Expected; 4] {
     let [inside, around] = ByText::OTHERS;
     [ByText::USUAL, inside, around, ByText::MISSING].map(|mut reading| command.judge(words, &mut reading).decision)
-}
-
-/// Whether some form describes the words, wherever their paths lead.
-pub(crate) fn describes(command: &CommandRule, words: &[String]) -> bool {
-    struct Anywhere;
-    impl PathJudge for Anywhere {
-        fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
-            Ok(HeldClaim { word: claim.word, access: claim.path.access, reached: None, narrowed: None })
-        }
-    }
-    command.judge(words, &mut Anywhere).decision != Expected::Refuse
 }
 
 /// Why an example can't be decided.
@@ -101,7 +88,7 @@ pub fn run_example<'p>(command: &'p CommandRule, example: &Example) -> ExampleRu
 }
 
 /// Runs the examples of a command, and a call of each form that asks or denies beside laxer ones and decides no example.
-pub(super) fn check(command: &CommandRule) -> Result<(), PolicyError> {
+pub(in crate::policy::rules) fn check(command: &CommandRule) -> Result<(), PolicyError> {
     let words: Vec<Vec<String>> = command.examples.iter().filter_map(|example| words_of(&example.line).ok()).collect();
     let mut tried: Vec<&Form> = Vec::new();
     for words in &words {
@@ -114,7 +101,7 @@ pub(super) fn check(command: &CommandRule) -> Result<(), PolicyError> {
         let Some(judgement) = decide_anywhere(command, &words) else { continue };
         let is_its = judgement.matched.as_ref().and_then(|matched| matched.form).is_some_and(|by| by == form);
         if let Some(what) = variations::evading_form(command, form, &words, &judgement).filter(|_| is_its) {
-            let problem = Problem::Evaded { line: super::written(&words), effect: form.effect.name(), what };
+            let problem = Problem::Evaded { line: super::super::written(&words), effect: form.effect.name(), what };
             return Err(PolicyError { origin: form.origin.clone(), problem });
         }
     }

@@ -5,10 +5,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::grammar::Access;
-use super::judge::PathJudge;
-use super::matcher::Claim;
-use super::reach::{HeldClaim, PathError, instructs_agents};
+use super::super::grammar::Access;
+use super::super::judge::PathJudge;
+use super::super::matcher::Claim;
+use super::super::reach::{HeldClaim, PathError, instructs_agents};
 
 /// The judge, with what it takes for true where the text does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,10 +26,10 @@ static OWN_READING: SandboxRule = sandbox(Some(SandboxWord::Strict), true, Some(
 
 #[rustfmt::skip]
 pub(super) static PROFILES: [Profile; 18] = [
-    profile("git-readonly", include_str!("../../profiles/git-readonly.yaml"), &[
+    profile("git-readonly", include_str!("../../../profiles/git-readonly.yaml"), &[
         Shipped { name: "git", sandbox: &OWN_READING, read_only: true, asks: false, has_paths: true, synopsis: "git status|log|show|diff|whatchanged|range-diff|blame|annotate|grep|branch|tag|remote (show)|ls-remote|stash|reflog (show)|diff-tree|diff-index|diff-files|rev-list|rev-parse|shortlog|describe|name-rev|check-ignore|merge-base|cherry|for-each-ref|show-branch|fsck|show-ref|symbolic-ref|ls-files|ls-tree|cat-file (blob|tree|commit|tag)|hash-object|apply|bisect (log|terms)|notes (list|show)|replace|archive|bundle (verify)|verify-pack|commit-graph (verify)|multi-pack-index (verify)|sparse-checkout (list)|check-ref-format|check-mailmap|var (GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH)|help|config|count-objects|worktree|version" },
     ]),
-    profile("coreutils-readonly", include_str!("../../profiles/coreutils-readonly.yaml"), &[
+    profile("coreutils-readonly", include_str!("../../../profiles/coreutils-readonly.yaml"), &[
         Shipped { name: "ls", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "ls [-DaAbBcCfgklmoqtuUvxXdFpGhinNQrRsS1Z] [--hyperlink[=always|never|auto]] [--classify|--file-type] [--human-readable|--si] [-I|--ignore|--hide TEXT] [--author|--full-time|--group-directories-first] [--block-size TEXT] [--color[=always|never|auto]] [--format across|commas|horizontal|long|single-column|verbose|vertical] [--hide-control-chars|--show-control-chars] [--quoting-style literal|locale|shell|shell-always|shell-escape|shell-escape-always|c|escape] [--zero] [-T|--tabsize N] [--indicator-style none|slash|file-type|classify] [--sort none|size|time|version|extension|width] [--time atime|access|use|ctime|status|birth|creation] [--time-style TEXT] [-w|--width N] [--help|--version] [PATH...]" },
         Shipped { name: "cat", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "cat [-AbetuEnsTv] [--help|--version] [FILE...]" },
         Shipped { name: "head", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "head [-qvz] [-c|--bytes TEXT] [-n|--lines TEXT] [-NUM] [--quiet|--silent] [--help|--version] [FILE...]" },
@@ -92,45 +92,45 @@ pub(super) static PROFILES: [Profile; 18] = [
         Shipped { name: "column", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "column [-tx] [-c|--output-width N] [-s|--separator TEXT] [-o|--output-separator TEXT] [--help|--version] [FILE...]" },
         Shipped { name: "hexdump", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "hexdump [-bcdoxCv] [-n|--length N] [-s|--skip N] [--help|--version] [FILE...]" },
     ]),
-    profile("ripgrep", include_str!("../../profiles/ripgrep.yaml"), &[
+    profile("ripgrep", include_str!("../../../profiles/ripgrep.yaml"), &[
         Shipped { name: "rg", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "rg [-.u0abcFHIisSvlnNxwUoPpq] [-g|--glob TEXT] [--iglob TEXT] [-t|--type TEXT] [-T|--type-not TEXT] [--hidden|--no-hidden] [--no-ignore|--no-ignore-vcs|--no-ignore-parent|--no-ignore-dot|--no-ignore-exclude|--no-ignore-global] [-d|--max-depth N] [--max-filesize TEXT] [--sort|--sortr path|modified|accessed|created|none] [--type-add TEXT] [--type-clear TEXT] [--glob-case-insensitive|--no-require-git|--ignore-file-case-insensitive|--no-config] [--ignore|--ignore-vcs|--ignore-parent|--ignore-dot|--ignore-exclude|--ignore-global|--no-ignore-files|--sort-files] [--path-separator TEXT] [--no-one-file-system|--no-glob-case-insensitive] [--one-file-system] [--color never|auto|always|ansi] [--no-messages|--messages] [--line-buffered|--block-buffered|--no-line-buffered|--no-block-buffered] [-j|--threads N] [-A|--after-context N] [-B|--before-context N] [-C|--context N] [--binary] [--column] [--context-separator|--field-context-separator|--field-match-separator TEXT] [--no-context-separator] [--count-matches] [--include-zero] [--colors TEXT] [--crlf] [--engine default|pcre2|auto] [--null-data|--no-unicode] [-E|--encoding TEXT] [--heading|--no-heading] [--json] [--files-without-match] [-m|--max-count N] [-M|--max-columns N] [--max-columns-preview] [--mmap|--no-mmap] [--multiline-dotall] [--passthru] [-r|--replace TEXT] [--stats] [--trim] [--no-column|--no-fixed-strings|--no-multiline|--no-multiline-dotall|--no-stats|--no-trim|--no-invert-match|--no-text] [--no-byte-offset|--no-binary|--no-crlf|--no-json|--no-max-columns-preview|--no-include-zero|--no-pcre2|--unicode] [--auto-hybrid-regex|--no-auto-hybrid-regex|--no-pcre2-unicode|--stop-on-nonmatch|--no-encoding] [--regex-size-limit|--dfa-size-limit TEXT] [--vimgrep] PATTERN [PATH...]" },
     ]),
-    profile("search", include_str!("../../profiles/search.yaml"), &[
+    profile("search", include_str!("../../../profiles/search.yaml"), &[
         Shipped { name: "grep", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "grep [-abcEFGPhHIiylLUnoqrsTvwxzZ] [-A|--after-context N] [-B|--before-context N] [-C|--context N] [-NUM] [--binary-files=binary|text|without-match] [--color|--colour[=always|never|auto]] [-d|--directories skip] [--ignore-case] [--no-ignore-case] [--include|--exclude|--exclude-dir TEXT] [--label TEXT] [--line-buffered] [--group-separator=TEXT] [--no-group-separator] [-m|--max-count N] [--quiet|--silent] PATTERN [FILE...]" },
         Shipped { name: "find", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "find [-P] [(|)|!] [,] [-a|-and|-o|-or|-not] [-maxdepth|-mindepth N] [-depth|-d|-mount|-xdev|-daystart|-noleaf|-ignore_readdir_race|-noignore_readdir_race] [-name|-iname|-path|-ipath|-wholename|-iwholename|-lname|-ilname|-regex|-iregex TEXT] [-regextype WORD] [-type|-xtype TEXT] [-size TEXT] [-mtime|-atime|-ctime|-mmin|-amin|-cmin|-used|-links|-inum|-uid|-gid TEXT] [-newer|-anewer|-cnewer|-samefile PATH] [-newermt|-newerat|-newerct TEXT] [-perm TEXT] [-user|-group|-fstype TEXT] [-nowarn|-warn] [-empty|-readable|-writable|-executable|-nouser|-nogroup|-true|-false] [-prune|-quit|-print|-print0|-ls] [-printf TEXT] [PATH...]" },
     ]),
-    profile("cargo-check", include_str!("../../profiles/cargo-check.yaml"), &[
+    profile("cargo-check", include_str!("../../../profiles/cargo-check.yaml"), &[
         Shipped { name: "cargo", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: false, synopsis: "cargo check|clippy|doc|help|package|read-manifest|verify-project|report (future-incompatibilities|future-incompat)|fmt|metadata|tree|locate-project|pkgid|version" },
     ]),
-    profile("npm-scripts", include_str!("../../profiles/npm-scripts.yaml"), &[
+    profile("npm-scripts", include_str!("../../../profiles/npm-scripts.yaml"), &[
         Shipped { name: "npm", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: false, synopsis: "npm run (build|check|format:check|lint|test|typecheck)|run-script (build|check|format:check|lint|test|typecheck)|test|t|ls|list|explain|why|la|ll|view|info|show|v|outdated|audit (signatures)|search|config (list|ls)|get|fund|ping|whoami|query|sbom|dist-tag (ls|list)|owner (ls|list)|help|version|root|prefix|pkg" },
     ]),
-    profile("go-check", include_str!("../../profiles/go-check.yaml"), &[
+    profile("go-check", include_str!("../../../profiles/go-check.yaml"), &[
         Shipped { name: "go", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "go vet|build|list|doc|mod|env|version|tool|help" },
         Shipped { name: "gofmt", sandbox: &OWN_READING, read_only: true, asks: false, has_paths: true, synopsis: "gofmt [-l] [-d] [-e] [-s] PATH..." },
     ]),
-    profile("python-tools", include_str!("../../profiles/python-tools.yaml"), &[
+    profile("python-tools", include_str!("../../../profiles/python-tools.yaml"), &[
         Shipped { name: "pytest", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "pytest [-xqvslhV] [-k TEXT] [-m TEXT] [-r TEXT] [--maxfail N] [--tb auto|long|short|line|native|no] [--co|--collect-only] [--lf|--last-failed] [--ff|--failed-first] [--sw|--stepwise] [--durations N] [--durations-min TEXT] [--verbosity N] [--show-capture no|stdout|stderr|log|all] [--ignore-glob TEXT] [--nf|--new-first] [--full-trace|--runxfail|--setup-only|--setup-plan] [--timeout N] [--dist no|each|load|loadscope|loadfile|loadgroup|worksteal] [--cov-fail-under N] [--ignore PATH] [--deselect TEXT] [-p TEXT] [-W|--pythonwarnings default|error|ignore|always|module|once|error::DeprecationWarning|ignore::DeprecationWarning|ignore::UserWarning] [-n|--numprocesses TEXT] [--cov-report term|term-missing|term:skip-covered|term-missing:skip-covered] [--cov-branch|--no-cov|--fixtures|--markers] [--no-header|--no-summary|--strict-markers|--strict-config|--disable-warnings|--setup-show] [--color yes|no|auto] [--capture fd|sys|no|tee-sys] [--cov TEXT] [TEST...]" },
         Shipped { name: "mypy", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "mypy [-vVh] [--strict] [--ignore-missing-imports|--check-untyped-defs|--disallow-untyped-defs|--disallow-incomplete-defs|--disallow-any-generics] [--warn-unused-ignores|--warn-unreachable|--warn-redundant-casts|--warn-return-any|--warn-unused-configs] [--no-implicit-optional|--no-strict-optional|--strict-equality|--extra-checks] [--namespace-packages|--explicit-package-bases] [--disable-error-code|--enable-error-code TEXT] [--no-incremental|--no-error-summary|--show-error-codes|--show-column-numbers|--show-error-context|--pretty] [--no-color-output] [--disallow-untyped-calls|--allow-redefinition|--no-warn-no-return|--show-traceback|--hide-error-codes|--no-pretty] [--follow-imports normal|silent|skip|error] [--python-version TEXT] [--platform linux|darwin|win32] [--exclude TEXT] [-m|--module TEXT] [-p|--package TEXT] [--version|--help] [PATH...]" },
         Shipped { name: "ruff", sandbox: &OWN_READING, read_only: true, asks: false, has_paths: true, synopsis: "ruff help (analyze|check|clean|config|format|help|linter|rule|server|version)|check|format|rule|linter|config|version" },
     ]),
-    profile("make-targets", include_str!("../../profiles/make-targets.yaml"), &[
+    profile("make-targets", include_str!("../../../profiles/make-targets.yaml"), &[
         Shipped { name: "make", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: false, synopsis: "make [-ksnqBwird] [--silent|--quiet] [--just-print|--dry-run] [--print-directory|--no-print-directory] [--debug[=WORD]] [-O|--output-sync[=none|line|target|recurse]] [--trace] [-j|--jobs N] [TARGET...]" },
     ]),
-    profile("gh-readonly", include_str!("../../profiles/gh-readonly.yaml"), &[
+    profile("gh-readonly", include_str!("../../../profiles/gh-readonly.yaml"), &[
         Shipped { name: "gh", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "gh help|pr|issue|run|workflow|auth|release|label|repo|cache|search|status|alias|extension|config|gist|org|project|ruleset|variable|ssh-key|gpg-key|codespace|version" },
     ]),
-    profile("kubectl-readonly", include_str!("../../profiles/kubectl-readonly.yaml"), &[
+    profile("kubectl-readonly", include_str!("../../../profiles/kubectl-readonly.yaml"), &[
         Shipped { name: "kubectl", sandbox: &SERVERS, read_only: true, asks: false, has_paths: true, synopsis: "kubectl help|options|get|describe|logs|top (pod|pods|po|node|nodes|no)|events|explain|wait|diff|kustomize|rollout|auth|cluster-info|config|api-resources|api-versions|completion (bash|fish|powershell|zsh)|plugin (list)|version" },
     ]),
-    profile("docker-readonly", include_str!("../../profiles/docker-readonly.yaml"), &[
+    profile("docker-readonly", include_str!("../../../profiles/docker-readonly.yaml"), &[
         Shipped { name: "docker", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "docker help|events|ps|images|logs|inspect|stats|top|port|diff|history|version|info|container|image|network|volume|context|system|plugin|node|service|stack|secret|config|compose" },
     ]),
     // These extend others, and count where both are named.
-    profile("git-commit", include_str!("../../profiles/git-commit.yaml"), &[
+    profile("git-commit", include_str!("../../../profiles/git-commit.yaml"), &[
         Shipped { name: "git", sandbox: &OWN_WRITING, read_only: false, asks: true, has_paths: true, synopsis: "git status|log|show|diff|whatchanged|range-diff|blame|annotate|grep|branch|tag|remote (show)|ls-remote|stash|reflog (show)|diff-tree|diff-index|diff-files|rev-list|rev-parse|shortlog|describe|name-rev|check-ignore|merge-base|cherry|for-each-ref|show-branch|fsck|show-ref|symbolic-ref|ls-files|ls-tree|cat-file (blob|tree|commit|tag)|hash-object|apply|bisect (log|terms)|notes (list|show)|replace|archive|bundle (verify)|verify-pack|commit-graph (verify)|multi-pack-index (verify)|sparse-checkout (list)|check-ref-format|check-mailmap|var (GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH)|help|config|count-objects|worktree|version|add|commit|restore (.)|switch (-)" },
     ]),
-    profile("coreutils-write", include_str!("../../profiles/coreutils-write.yaml"), &[
+    profile("coreutils-write", include_str!("../../../profiles/coreutils-write.yaml"), &[
         Shipped { name: "mkdir", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "mkdir [-pv] DIRECTORY..." },
         Shipped { name: "rmdir", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "rmdir [-v] [--ignore-fail-on-non-empty] DIRECTORY..." },
         Shipped { name: "touch", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "touch [-cam] [-d|--date TEXT] FILE..." },
@@ -141,15 +141,15 @@ pub(super) static PROFILES: [Profile; 18] = [
         Shipped { name: "tee", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "tee [-a] [FILE...]" },
         Shipped { name: "sed", sandbox: &SERVERS, read_only: false, asks: false, has_paths: true, synopsis: "sed [-nErsuz] [--quiet|--silent] [--regexp-extended] [-l|--line-length N] [--posix] SCRIPT [FILE...]" },
     ]),
-    profile("rust-develop", include_str!("../../profiles/rust-develop.yaml"), &[
+    profile("rust-develop", include_str!("../../../profiles/rust-develop.yaml"), &[
         Shipped { name: "cargo", sandbox: &WORKSPACE, read_only: false, asks: true, has_paths: false, synopsis: "cargo check|clippy|doc|help|package|read-manifest|verify-project|report (future-incompatibilities|future-incompat)|fmt|metadata|tree|locate-project|pkgid|version|build|b|test|t|bench|run|r|nextest|fix|clean|add|remove|update|fetch|generate-lockfile|install" },
     ]),
-    profile("node-develop", include_str!("../../profiles/node-develop.yaml"), &[
+    profile("node-develop", include_str!("../../../profiles/node-develop.yaml"), &[
         Shipped { name: "npm", sandbox: &WORKSPACE, read_only: false, asks: true, has_paths: false, synopsis: "npm run (build|check|format:check|lint|test|typecheck)|run-script (build|check|format:check|lint|test|typecheck)|test|t|ls|list|explain|why|la|ll|view|info|show|v|outdated|audit (signatures)|search|config (list|ls)|get|fund|ping|whoami|query|sbom|dist-tag (ls|list)|owner (ls|list)|help|version|root|prefix|pkg|start|install|i|add|ci|update|uninstall|remove" },
         Shipped { name: "node", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "node -v|--version|-h|--help" },
         Shipped { name: "npx", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: false, synopsis: "npx TOOL [ARGUMENT...]" },
     ]),
-    profile("python-develop", include_str!("../../profiles/python-develop.yaml"), &[
+    profile("python-develop", include_str!("../../../profiles/python-develop.yaml"), &[
         Shipped { name: "pytest", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "pytest [-xqvslhV] [-k TEXT] [-m TEXT] [-r TEXT] [--maxfail N] [--tb auto|long|short|line|native|no] [--co|--collect-only] [--lf|--last-failed] [--ff|--failed-first] [--sw|--stepwise] [--durations N] [--durations-min TEXT] [--verbosity N] [--show-capture no|stdout|stderr|log|all] [--ignore-glob TEXT] [--nf|--new-first] [--full-trace|--runxfail|--setup-only|--setup-plan] [--timeout N] [--dist no|each|load|loadscope|loadfile|loadgroup|worksteal] [--cov-fail-under N] [--ignore PATH] [--deselect TEXT] [-p TEXT] [-W|--pythonwarnings default|error|ignore|always|module|once|error::DeprecationWarning|ignore::DeprecationWarning|ignore::UserWarning] [-n|--numprocesses TEXT] [--cov-report term|term-missing|term:skip-covered|term-missing:skip-covered] [--cov-branch|--no-cov|--fixtures|--markers] [--no-header|--no-summary|--strict-markers|--strict-config|--disable-warnings|--setup-show] [--color yes|no|auto] [--capture fd|sys|no|tee-sys] [--cov TEXT] [TEST...]" },
         Shipped { name: "mypy", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "mypy [-vVh] [--strict] [--ignore-missing-imports|--check-untyped-defs|--disallow-untyped-defs|--disallow-incomplete-defs|--disallow-any-generics] [--warn-unused-ignores|--warn-unreachable|--warn-redundant-casts|--warn-return-any|--warn-unused-configs] [--no-implicit-optional|--no-strict-optional|--strict-equality|--extra-checks] [--namespace-packages|--explicit-package-bases] [--disable-error-code|--enable-error-code TEXT] [--no-incremental|--no-error-summary|--show-error-codes|--show-column-numbers|--show-error-context|--pretty] [--no-color-output] [--disallow-untyped-calls|--allow-redefinition|--no-warn-no-return|--show-traceback|--hide-error-codes|--no-pretty] [--follow-imports normal|silent|skip|error] [--python-version TEXT] [--platform linux|darwin|win32] [--exclude TEXT] [-m|--module TEXT] [-p|--package TEXT] [--version|--help] [PATH...]" },
         Shipped { name: "ruff", sandbox: &OWN_WRITING, read_only: false, asks: false, has_paths: true, synopsis: "ruff help (analyze|check|clean|config|format|help|linter|rule|server|version)|check|format|rule|linter|config|version" },
@@ -157,7 +157,7 @@ pub(super) static PROFILES: [Profile; 18] = [
         Shipped { name: "python3", sandbox: &WORKSPACE, read_only: false, asks: false, has_paths: true, synopsis: "python3 -V|--version|-VV|-h|--help" },
         Shipped { name: "pip", sandbox: &WORKSPACE, read_only: false, asks: true, has_paths: false, synopsis: "pip -V|--version|-h|--help" },
     ]),
-    profile("go-develop", include_str!("../../profiles/go-develop.yaml"), &[
+    profile("go-develop", include_str!("../../../profiles/go-develop.yaml"), &[
         Shipped { name: "go", sandbox: &WORKSPACE, read_only: false, asks: true, has_paths: true, synopsis: "go vet|build|list|doc|mod|env|version|tool|help|test|run|fmt|clean|generate|get|install" },
         Shipped { name: "gofmt", sandbox: &OWN_WRITING, read_only: false, asks: false, has_paths: true, synopsis: "gofmt [-l] [-d] [-e] [-s] [-w] PATH..." },
     ]),

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::*;
+use crate::policy::rules::*;
 
 /// Options, with what they take. Each policy has some of them.
 const OPTIONS: [&str; 8] = [

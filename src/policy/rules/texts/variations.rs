@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::by_text::ByText;
-use super::grammar::{
+use super::super::grammar::{
     Arguments, CommandRule, Expected, Form, Level, NUMBER_OPTION, Operand, OptionRule, Order, Syntax, Takes,
     ValuePlace, ValueType,
 };
-use super::judge::Judgement;
-use super::matcher::{Match, Reading, Role};
+use super::super::judge::Judgement;
+use super::super::matcher::{Match, Reading, Role};
+use super::by_text::ByText;
 
 /// How many variations of one example are tried.
 const MOST: usize = 5_000;
@@ -54,7 +54,7 @@ fn evading_by(
     laxer.map(|(variation, came)| {
         format!(
             "`{}` evades it with {}; describe the values by `ask` or `deny` of their type, or the other forms more narrowly",
-            super::written(&variation),
+            super::super::written(&variation),
             came.name()
         )
     })

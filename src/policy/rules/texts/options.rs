@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{NUMBER_OPTION, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType};
-use super::super::yaml::{Key, Kind, Node};
 use super::fields::{Fields, What, boolean, entries, items, one_or_more, text};
+use super::yaml::{Key, Kind, Node};
 use super::{Context, keys, types};
 use crate::policy::quoted;
 use crate::text::nearest;

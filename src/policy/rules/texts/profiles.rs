@@ -10,12 +10,11 @@ mod table;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::grammar::{CommandRule, LimitsRule, PolicySource, RuleHead, SandboxRule};
-use super::load;
+use super::super::grammar::{CommandRule, LimitsRule, PolicySource, RuleHead, SandboxRule};
 use table::PROFILES;
 
 /// A shipped policy.
-pub(super) struct Profile {
+pub(in crate::policy::rules) struct Profile {
     name: &'static str,
     text: &'static str,
     /// The commands that it describes, in the order of its text.
@@ -26,7 +25,7 @@ pub(super) struct Profile {
 
 /// A command of a shipped policy, before its rule is read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shipped {
+pub(in crate::policy::rules) struct Shipped {
     pub name: &'static str,
     sandbox: &'static SandboxRule,
     read_only: bool,
@@ -98,7 +97,7 @@ impl Profile {
         let command = self.commands.get(place)?;
         Some(rules.get(place)?.get_or_init(|| {
             let source = Arc::new(PolicySource::Profile(self.name.to_owned()));
-            let read = load::one_command(&self.without_others(command.name), &source);
+            let read = super::one_command(&self.without_others(command.name), &source);
             #[expect(clippy::expect_used, reason = "the text is a part of the binary, and a test reads it")]
             read.expect("a shipped profile has no mistake")
         }))
@@ -156,14 +155,16 @@ pub fn text(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use super::super::examples;
     use super::*;
-    use crate::policy::rules::{examples, synopsis};
+    use crate::policy::rules::synopsis;
     use crate::policy::subcommands;
 
     /// All rules of a profile, read together.
-    fn read(profile: &Profile) -> load::Described {
+    fn read(profile: &Profile) -> crate::policy::rules::texts::Described {
         let source = Arc::new(PolicySource::Profile(profile.name.to_owned()));
-        load::describe(profile.text, &source, &mut Vec::new()).unwrap_or_else(|error| panic!("{error}"))
+        crate::policy::rules::texts::describe(profile.text, &source, &mut Vec::new())
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]

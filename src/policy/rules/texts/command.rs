@@ -1,12 +1,11 @@
 //! Reads commands, their subcommands and their forms.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{
-    Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax, TextType, ValueType,
-};
-use super::super::yaml::{Key, Kind, Node};
+use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
+use super::super::load::pinned::takes_any_word;
 use super::fields::{Fields, What, entries, items, text, texts};
 use super::keys::{self, Keys};
+use super::yaml::{Key, Kind, Node};
 use super::{Context, options, settings};
 use crate::policy::of_another_tool;
 
@@ -300,17 +299,6 @@ fn read_decision(
         *reason = Some(own.to_owned());
     }
     Ok(())
-}
-
-/// Whether no word but an overlong one is none of it.
-pub(super) fn takes_any_word(operand: &Operand) -> bool {
-    let is_any = |text: &TextType| {
-        text.chars.is_none()
-            && !text.relative
-            && text.must_begin.is_empty()
-            && "-+@".chars().all(|c| text.first.contains(c))
-    };
-    matches!(&operand.value, ValueType::Text(text) if is_any(text))
 }
 
 /// Warns of a `deny` that can be evaded. It refuses only calls that match it as a whole, so where an operand repeats, a call with

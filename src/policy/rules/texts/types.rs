@@ -2,10 +2,10 @@
 
 use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{Access, CharSet, DEFAULT_LENGTH, Effect, PathType, Restriction, TextType, ValueType};
-use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, integer, items, one_or_more, text, texts};
 use super::keys;
+use super::yaml::{Kind, Node};
 use crate::text::nearest;
 
 /// A type, and what is decided about single values of it.

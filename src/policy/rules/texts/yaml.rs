@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-/// The largest policy in bytes.
-pub const LARGEST: u64 = 256 * 1024;
+use super::super::load::LARGEST_POLICY;
+
 /// How deeply lists and mappings may be nested.
 const DEEPEST: usize = 32;
 /// The most values, with aliases followed.
@@ -93,8 +93,8 @@ pub(crate) fn flow(text: &str) -> Option<String> {
 
 /// Reads the one document of a text; `None` if there is none.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
-    if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
-        return Err((0, format!("it is larger than {LARGEST} bytes, the most that is read")));
+    if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST_POLICY) {
+        return Err((0, format!("it is larger than {LARGEST_POLICY} bytes, the most that is read")));
     }
     let mut reader =
         Reader { parser: Parser::new_from_str(text), anchors: HashMap::new(), sum: Sum::default(), line: 1 };

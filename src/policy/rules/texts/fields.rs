@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::super::error::{PolicyError, Problem};
 use super::super::grammar::Origin;
-use super::super::yaml::{Key, Kind, Node};
 use super::Context;
 use super::keys::Keys;
+use super::yaml::{Key, Kind, Node};
 use crate::policy::quoted;
 use crate::text::nearest;
 
