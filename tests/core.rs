@@ -243,6 +243,44 @@ fn lines_that_were_left_out_say_so_by_name() {
     assert_eq!((checked.0, checked.1.starts_with("refused")), (Some(1), true), "{}", checked.1);
 }
 
+#[cfg(not(feature = "background"))]
+#[test]
+fn calls_in_the_background_that_were_left_out_say_so_by_name() {
+    settings_are_missing(
+        "background",
+        &[
+            ("--background", &["--background", "on"]),
+            ("--hand-over", &["--hand-over", "5s"]),
+            ("--max-background", &["--max-background", "1h"]),
+            ("--max-background-calls", &["--max-background-calls", "3"]),
+            ("--keep-output", &["--keep-output", "1MiB"]),
+        ],
+    );
+    assert!(!said(&mut program(&["--help", "all"])).1.contains("--keep-output"));
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "core", "version": "1"}}});
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let tasks = json!({"jsonrpc": "2.0", "id": 3, "method": "tasks/list"});
+    let about = json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call",
+        "params": {"name": "read_output", "arguments": {"call": 1}}});
+    let mut later = call(5, "echo later");
+    later["params"]["arguments"]["background"] = json!(true);
+    let answers = answers(&["serve", "--allow", "echo"], &[initialize, list, tasks, about, later, call(6, "echo now")]);
+    let capabilities = &answer(&answers, 1)["result"]["capabilities"];
+    assert!(capabilities["tools"].is_object() && capabilities["tasks"].is_null(), "{capabilities}");
+    let tools = answer(&answers, 2)["result"]["tools"].to_string();
+    assert!(tools.contains("execute_command") && !tools.contains("read_output"), "{tools}");
+    assert!(!tools.contains("background"), "{tools}");
+    assert_eq!(answer(&answers, 3)["error"]["code"], -32601);
+    assert_eq!(answer(&answers, 4)["error"]["code"], -32602);
+    let (later, now) = (&answer(&answers, 5)["result"], &answer(&answers, 6)["result"]);
+    assert!(
+        later["isError"] == true && later["content"][0]["text"].as_str().unwrap().contains("background"),
+        "{later}"
+    );
+    assert!(now["content"][0]["text"].as_str().unwrap().contains("stdout: |\n  now\n"), "{now}");
+}
+
 #[cfg(not(feature = "evidence"))]
 #[test]
 fn evidence_that_was_left_out_says_so_by_name() {

@@ -8,14 +8,9 @@
 //! - `log` is the file, which is written and read; a build without the feature `evidence` has none.
 
 #[cfg(feature = "evidence")]
-mod log;
+pub(crate) mod log;
 mod record;
 
-#[cfg(feature = "evidence")]
-pub(crate) use log::{
-    Anchor, Anchors, AuditError, AuditLog, AuditSettings, Bounded, Filter, Head, HeadFollower, Line, LinePlace, Link,
-    Row, SharedFileError, SharedReader, Verification, Verifier, is_approval, not_a_log, record, row, variables, words,
-};
 pub(crate) use record::{
     Answered, Asked, AuditedClient, DecidedRecord, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile,
     Received, RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::evidence::audit::{laid_out, verification_json, verification_text};
 use super::json_for_people;
-use crate::audit::{Anchors, Bounded, Head, Line, Verifier, row};
+use crate::audit::log::{Anchors, Bounded, Head, Line, Verifier, row};
 use crate::integrity::LockError;
 use crate::integrity::demands::Lock;
 use crate::report::{self, Report};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::entry;
 use super::env_entry::EnvEntry;
 use super::error::ConfigError;
+use super::feature::Feature;
 use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::log_level::LogLevel;
@@ -191,7 +192,7 @@ impl Config {
             grace: Setting::default(Duration::from_secs(1)),
             max_output: Setting::default(Limits::DEFAULT_MAX_OUTPUT),
             max_concurrent: Setting::default(16),
-            background: Setting::default(true),
+            background: Setting::default(Feature::Background.is_built()),
             hand_over: Setting::default(Duration::from_secs(50)),
             max_background: Setting::default(Duration::from_secs(60 * 60)),
             max_background_calls: Setting::default(8),

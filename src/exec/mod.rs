@@ -34,9 +34,11 @@ mod own_directory;
 mod phases;
 mod processes;
 mod resources;
-mod spool;
+#[cfg_attr(not(feature = "background"), path = "no_spool.rs")]
+pub(crate) mod spool;
 mod start;
 mod stop;
+mod stream_name;
 
 pub(crate) use capture::Capture;
 pub use capture::Captured;
@@ -74,6 +76,7 @@ pub use processes::Processes;
 pub(crate) use processes::Streams;
 pub(crate) use processes::{RuleExecution, Told, since_1970};
 pub use resources::{Limit, LimitsError, ResourceLimits};
-pub(crate) use spool::{Keeper, Part, Spool, StreamName};
+pub(crate) use spool::{Keeper, Spool};
 pub(crate) use start::{OperatorProgram, Started};
 pub use stop::{Stop, StopReason, StopSignal, stop};
+pub(crate) use stream_name::StreamName;

@@ -58,8 +58,8 @@ impl Launcher {
     /// [`SandboxError::NoOwnNetwork`].
     pub(crate) fn try_own_network() -> Result<(), SandboxError> {
         let source = io::Error::from(io::ErrorKind::Unsupported);
-        let mend =
-            if cfg!(target_os = "linux") { "use a build with the feature `limits`" } else { "run the server on Linux" };
+        let with_limits = "use a build with the feature `limits`";
+        let mend = if cfg!(target_os = "linux") { with_limits } else { "run the server on Linux" };
         Err(SandboxError::NoOwnNetwork { what: "a namespace", source, mend: mend.to_owned() })
     }
 

@@ -44,7 +44,7 @@ mod refusal;
 mod refusal_kind;
 mod region;
 pub mod rules;
-#[cfg(feature = "shell")]
+#[cfg_attr(not(feature = "shell"), path = "no_shell_command.rs")]
 pub(crate) mod shell_command;
 mod subcommands;
 mod syntax;
@@ -77,7 +77,6 @@ pub use quoted::quoted;
 pub(crate) use reading::{changes_reading, seems_to_change_reading};
 pub use refusal::{NOT_FOUND_NOTE, Refusal, VariableBar};
 pub(crate) use refusal_kind::RefusalKind;
-#[cfg(feature = "shell")]
 pub use shell_command::ShellCommand;
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 pub use working_directory::WorkingDirectory;

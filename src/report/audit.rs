@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::data::{Kind, Report, Row, shown, shown_block};
-use crate::audit::{is_approval, variables, words};
+use crate::audit::log::{is_approval, variables, words};
 use crate::text::counted;
 
 /// A record, with access to its fields as texts for the page.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::data::{Fact, Kind, Report, Row, shown, shown_block};
-use crate::audit::words;
+use crate::audit::log::words;
 use crate::transcript::{Entry, LineEnd, Transcript};
 
 impl Report {

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
+use super::background::Outcome;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::replies::{AnsweredLost, Reply};
 use super::run::{Lifecycle, Server};
-use super::tasks::Outcome;
 use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, encode};

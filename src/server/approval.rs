@@ -3,9 +3,6 @@
 //! [`Terms`] and [`Proposal`] hold everything of a call that changes what happens. All of [`Terms`] is compared,
 //! and [`CallToApprove::properties`] takes it apart in full, so that nothing is approved that was not shown.
 
-#[cfg_attr(not(all(unix, feature = "lines")), path = "approval/no_line.rs")]
-mod line;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +10,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use self::line as approved_line;
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
 use crate::policy::rules::EnvRule;
@@ -94,7 +90,7 @@ impl CallToApprove {
         // Checked first, so that nothing far too long is copied.
         let length = match &self.proposal {
             Proposed::Command(proposal) => length_of(proposal, shows),
-            Proposed::Line(line) => approved_line::length_of(line),
+            Proposed::Line(line) => line.length(),
         };
         if length + self.terms.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
             return None;
@@ -122,7 +118,7 @@ impl CallToApprove {
             }
             Proposed::Line(line) => {
                 let reasons = Some(line.reasons().join("; ")).filter(|reasons| !reasons.is_empty());
-                (approved_line::properties(line, shows), &NO_VARIABLES, reasons, line.rules().join("; "), None)
+                (line.properties(shows), &NO_VARIABLES, reasons, line.rules().join("; "), None)
             }
         };
         // The rule's timeout bounds what the call names.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::approval::{Answer, AnswerOf, CallToApprove};
+use super::background::TaskChange;
 use super::deadlines::Since;
 use super::event::{Deadline, Progress};
 use super::log::Fields;
@@ -16,7 +17,6 @@ use super::questions::{By, Open, SessionEnd, Way, key_in_task, told};
 use super::requests::{ApprovedCall, AskedCall, HeldCall};
 use super::run::Server;
 use super::session::RequestContext;
-use super::tasks::TaskChange;
 use crate::config::LogLevel;
 use crate::exec::{OperatorProgram, StopReason};
 use crate::jsonrpc::encode;

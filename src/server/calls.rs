@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::approval::CallToApprove;
+use super::background::TaskChange;
 use super::call_threads::{CallDecided, UndecidedCall};
 use super::event::Deadline;
 use super::facts::Facts;
@@ -23,7 +24,6 @@ use super::requests::{ApprovedCall, AskedCall, Overdue, Pending, Undecided};
 use super::run::Server;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
-use super::tasks::TaskChange;
 use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, Request};
@@ -76,7 +76,7 @@ impl Server<'_> {
             Ok(found) => found,
             Err(error) => return self.refuse(reply, error),
         };
-        let task = reply.task().and_then(|number| self.tasks.get(number)).map(|kept| kept.task.id.clone());
+        let task = reply.task().and_then(|number| self.tasks.id_of(number));
         let sent = is_told.then(|| SentWords::of(&arguments, self.parts.toolbox.entry_of(kind)));
         let read = match task {
             Some(_) => self.parts.toolbox.read_in_background(kind, arguments),

@@ -159,7 +159,7 @@ impl Server<'_> {
         }
         let has_tasks = self.parts.task_support() == TaskSupport::Optional;
         let wanted = if has_tasks { wanted_tasks(params) } else { None };
-        if let (Some(_), Err(error)) = (&wanted, super::task_requests::check_declared(context)) {
+        if let (Some(_), Err(error)) = (&wanted, super::about_calls::check_declared(context)) {
             return self.refuse(reply, error);
         }
         let known = wanted.map(|ids| {

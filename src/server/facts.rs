@@ -5,6 +5,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::log::{Fields, NO_FIELDS};
+use crate::text::Secrets;
+
+/// How many bytes of a call's command are remembered.
+const LONGEST_COMMAND: usize = 200;
 
 /// The facts about one call.
 #[derive(Debug, Clone, Default)]
@@ -72,5 +76,50 @@ impl Facts {
     /// How long it may run, if that is known.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.0.known.get().map(|known| known.timeout)
+    }
+}
+
+/// The words without secrets and with blanks between them, cut where they are long.
+pub(super) fn shown(words: &[String], secrets: &Secrets) -> String {
+    let mut shown = String::new();
+    for word in words {
+        shown.extend((!shown.is_empty()).then_some(' '));
+        // A client's word may be very long. What begins in what is shown of it also ends in this much.
+        let looked_at = start(word, LONGEST_COMMAND + secrets.longest());
+        let hidden = secrets.hide(looked_at);
+        let is_cut = looked_at.len() < word.len();
+        // The end of what is looked at may hold a part of a secret.
+        let hidden = if is_cut { start(&hidden, hidden.len().saturating_sub(secrets.longest())) } else { &hidden };
+        shown.push_str(start(hidden, LONGEST_COMMAND + 1));
+        if is_cut || shown.len() > LONGEST_COMMAND {
+            shown.truncate(start(&shown, LONGEST_COMMAND).len());
+            shown.push('…');
+            break;
+        }
+    }
+    shown
+}
+
+/// As many whole characters as these bytes hold.
+fn start(text: &str, bytes: usize) -> &str {
+    (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_of_long_words_is_shown_without_any_part_of_a_secret() {
+        let value = "planted-".repeat(20);
+        let secrets = Secrets::new([value.clone(), "plan".to_owned()]);
+        let shown = |word: String| shown(&["echo".to_owned(), word], &secrets);
+        assert_eq!(shown(format!("a {value} b")), "echo a *** b");
+        assert_eq!(shown("x".repeat(1 << 20)), format!("echo {}…", "x".repeat(LONGEST_COMMAND - 5)));
+        for offset in 0..2 * LONGEST_COMMAND {
+            let shown = shown(format!("{}{}{}", "é".repeat(offset), value.repeat(4), "y".repeat(1000)));
+            assert!(shown.len() <= LONGEST_COMMAND + '…'.len_utf8() && shown.ends_with('…'), "{offset}: {shown}");
+            assert!(!shown.contains("ted-") && !shown.contains('y') && !shown.contains('p'), "{offset}: {shown}");
+        }
     }
 }

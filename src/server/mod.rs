@@ -9,6 +9,8 @@
 //! - [`Parts::call`] runs a call without a client.
 //! - [`Observer`] is told about every decision and every end of a command.
 
+#[cfg_attr(not(feature = "background"), path = "no_about_calls.rs")]
+mod about_calls;
 mod answers;
 mod approval;
 mod asked;
@@ -17,6 +19,8 @@ mod asking;
 mod audit_records;
 #[cfg_attr(not(feature = "evidence"), path = "no_auditor.rs")]
 mod auditor;
+#[cfg_attr(not(feature = "background"), path = "no_background.rs")]
+mod background;
 mod budget;
 mod call_threads;
 mod calls;
@@ -34,7 +38,6 @@ mod in_process;
 mod in_results;
 mod inbox;
 mod job;
-mod kept;
 mod leftovers;
 #[cfg_attr(not(all(unix, feature = "lines")), path = "no_line_calls.rs")]
 pub(crate) mod line_calls;
@@ -54,8 +57,6 @@ mod planned;
 #[cfg(unix)]
 mod polled;
 mod questions;
-mod reading;
-mod reads;
 mod replies;
 mod requests;
 mod roots;
@@ -66,8 +67,6 @@ mod session;
 mod shell_parts;
 #[cfg_attr(not(feature = "shell"), path = "no_shell_runner.rs")]
 mod shell_runner;
-mod task_requests;
-mod tasks;
 mod tool_call;
 mod turns;
 mod warnings;

@@ -232,7 +232,8 @@ impl Parts {
             keeper: config
                 .background
                 .value
-                .then(|| Keeper::new(configured::temporary_directories(config), config.keep_output.value)),
+                .then(|| Keeper::of(configured::temporary_directories(config), config.keep_output.value))
+                .flatten(),
             suggests: None,
             suggested: AtomicU64::new(0),
             calls: AtomicU64::new(0),

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::approval::Answer;
 use super::asker::Asker;
 use super::auditor::{Anchor, Auditor};
+use super::background::{KeptCalls, Reads, Tasks};
 use super::call_threads::CallThreads;
 use super::event::{Deadline, Event, Progress};
 use super::inbox::{self, Ender, EventSender, Inbox};
-use super::kept::KeptCalls;
 use super::leftovers::Leftovers;
 use super::listed_tools::ListedTools;
 use super::log::{Log, LogSink};
@@ -18,13 +18,11 @@ use super::not_started::NotStarted;
 use super::outgoing::Outgoing;
 use super::parts::Parts;
 use super::questions::Questions;
-use super::reads::Reads;
 use super::replies::Replies;
 use super::requests::Requests;
 use super::roots::Roots;
 use super::session::Session;
 use super::shell_runner::ShellRunner;
-use super::tasks::Tasks;
 use crate::config::LogLevel;
 
 /// How long calls that still run at the end of the input have to finish.

@@ -1,8 +1,8 @@
 //! The turn of a call, and its end: what starts it, what it left behind, its answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use super::background::TaskChange;
 use super::call_threads::Turn;
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::facts::Facts;
@@ -11,7 +11,6 @@ use super::log::Fields;
 use super::not_run::NotRun;
 use super::requests::{Finished, LaneName, Pending, Work};
 use super::run::{Lifecycle, Server};
-use super::tasks::TaskChange;
 use crate::config::LogLevel;
 use crate::exec::{End, Looked, Stop, StopReason, stop};
 use crate::mcp::{CallToolResult, LoggingLevel, Revision};
@@ -83,7 +82,7 @@ impl Server<'_> {
     /// Gives back what a call has taken that does not run after all, but for its turn, which the table gives back. Returns
     /// whether its client wanted it to end.
     pub(super) fn give_back(&mut self, key: u64) -> bool {
-        let was_stopped = self.kept.get(key).is_some_and(|call| call.stopped.is_some());
+        let was_stopped = self.kept.was_stopped(key);
         self.leftovers.ends(key);
         self.kept.forget(key);
         self.inbox.forget(Deadline::HandOver(key));
@@ -95,8 +94,7 @@ impl Server<'_> {
         match work {
             Work::Process(mut job) => {
                 job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane));
-                let kept = self.kept.get_mut(key).filter(|_| job.is_fed());
-                job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
+                job.feed = if job.is_fed() { self.kept.feed(key) } else { None };
                 self.calls.run_decided(job)
             }
             Work::Line(mut job) => {
@@ -148,8 +146,7 @@ impl Server<'_> {
     /// handed over, and that call has not been stopped.
     pub(super) fn shell_is_busy(&self) -> Option<NotRun> {
         let call = self.requests.shell_is_busy_with()?;
-        let running = self.kept.get(call).filter(|running| running.stopped.is_none())?;
-        Some(NotRun::ShellBusy { call, command: running.facts.command().to_owned() })
+        Some(NotRun::ShellBusy { call, command: self.kept.goes_on(call)?.to_owned() })
     }
 
     /// Answers the calls that wait for the persistent shell, if it will be busy for longer than they can wait.

@@ -4,11 +4,12 @@
 //! becomes a [`CallToolResult`].
 
 mod arguments;
-mod calls;
+mod call_tool;
+#[cfg_attr(not(feature = "background"), path = "no_calls.rs")]
+pub(crate) mod calls;
 mod command_result;
 mod denial;
 mod describe;
-#[cfg(all(unix, feature = "lines"))]
 pub(crate) mod line_report;
 mod list;
 mod name;
@@ -22,10 +23,8 @@ mod text;
 mod yaml;
 
 pub(crate) use arguments::{ArgumentError, Arguments};
-pub(crate) use calls::{
-    BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, StopCall, WriteInput,
-    list_result, read_output, stop_result,
-};
+pub(crate) use call_tool::{BackgroundSettings, CallTool};
+pub(crate) use calls::{CallRequest, ReadOutput};
 pub(crate) use command_result::{RunsIn, running_result, signal_name};
 pub use denial::ConfinedBy;
 pub(crate) use describe::shortened_list;

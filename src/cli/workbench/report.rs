@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::replay;
-use crate::audit::{Anchors, Verification, record as audit_record};
+use crate::audit::log::{Anchors, Verification, record as audit_record};
 use crate::cli::Outcome;
 use crate::cli::error::CliError;
 use crate::cli::evidence::audit;

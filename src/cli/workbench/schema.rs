@@ -25,7 +25,7 @@ impl Schema {
     pub(super) fn json(self) -> String {
         let value = match self {
             Self::Config => config::schema(),
-            Self::Policy => policy::rules::schema(),
+            Self::Policy => policy::rules::texts::schema(),
         };
         json_for_people(&format!("{value:#}\n"))
     }

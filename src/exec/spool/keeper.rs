@@ -58,6 +58,12 @@ impl Keeper {
         Self(Arc::new(Pool { directories, per_call, file: OnceLock::new(), state: Mutex::default() }))
     }
 
+    /// The same, for a build that may have none.
+    #[expect(clippy::unnecessary_wraps, reason = "a build without the feature keeps nothing")]
+    pub fn of(directories: Vec<PathBuf>, per_call: u64) -> Option<Self> {
+        Some(Self::new(directories, per_call))
+    }
+
     /// Whether anything is kept.
     pub fn keeps(&self) -> bool {
         self.0.keeps()

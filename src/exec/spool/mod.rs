@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::StreamName;
 pub use keeper::Keeper;
 use keeper::{CHUNK, Chunk, Pool};
 pub use part::Part;
@@ -22,40 +23,11 @@ pub use part::Part;
 /// The part of each stream that is kept in memory, in bytes; the rest is in the file.
 const IN_MEMORY: usize = 32 * 1024;
 
-/// One of the two streams of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamName {
-    /// Its standard output.
-    Stdout,
-    /// Its standard error.
-    Stderr,
-}
-
-impl StreamName {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Stdout, Self::Stderr];
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-        }
-    }
-
-    /// The one that it is not.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Stdout => Self::Stderr,
-            Self::Stderr => Self::Stdout,
-        }
-    }
-
-    fn of(self, [stdout, stderr]: &mut [Kept; 2]) -> &mut Kept {
-        match self {
-            Self::Stdout => stdout,
-            Self::Stderr => stderr,
-        }
+/// Chooses what is kept of a stream.
+fn of(name: StreamName, [stdout, stderr]: &mut [Kept; 2]) -> &mut Kept {
+    match name {
+        StreamName::Stdout => stdout,
+        StreamName::Stderr => stderr,
     }
 }
 
@@ -91,12 +63,12 @@ impl Spool {
             return;
         }
         // Before the lock, since making room locks the spools of other calls.
-        let is_full = stream.of(&mut self.lock()).not_kept > 0;
+        let is_full = of(stream, &mut self.lock()).not_kept > 0;
         let room = if is_full { 0 } else { self.pool.reserve(piece.len(), self.held()) };
         let (kept, rest) = piece.split_at(room.min(piece.len()));
         {
             let mut streams = self.lock();
-            let stream = stream.of(&mut streams);
+            let stream = of(stream, &mut streams);
             let stored = stream.store(kept, &self.pool);
             stream.not_kept += (kept.len() - stored + rest.len()) as u64;
             self.pool.release(kept.len() - stored);
@@ -112,7 +84,7 @@ impl Spool {
     /// Returns the part of the stream that is kept at this moment.
     pub fn part(&self, stream: StreamName) -> Part {
         let mut streams = self.lock();
-        let Kept { head, chunks, lines, length, not_kept, is_gone, .. } = stream.of(&mut streams);
+        let Kept { head, chunks, lines, length, not_kept, is_gone, .. } = of(stream, &mut streams);
         Part {
             head: head.clone(),
             chunks: chunks.clone(),
@@ -125,7 +97,7 @@ impl Spool {
 
     /// How many bytes are kept of the stream.
     pub fn length(&self, stream: StreamName) -> u64 {
-        stream.of(&mut self.lock()).length
+        of(stream, &mut self.lock()).length
     }
 
     /// Requests one notification about the next piece.

@@ -24,7 +24,7 @@ mod redirected;
 mod refusal;
 mod synopsis;
 #[cfg_attr(not(feature = "rules"), path = "no_texts.rs")]
-mod texts;
+pub(crate) mod texts;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -47,8 +47,6 @@ pub(crate) use redirected::{Redirected, Ruled, path_types, redirected};
 pub use redirected::{RedirectionType, Redirections};
 pub use refusal::{described, restricted, written};
 pub use synopsis::{forms_of, synopsis};
-#[cfg(feature = "rules")]
-pub(crate) use texts::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, flow, run_example, schema};
 use texts::{Profile, Shipped};
 #[cfg(feature = "rules")]
 pub use texts::{decide_example, words_of};

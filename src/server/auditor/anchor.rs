@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Auditor;
-use crate::audit::{AuditLog, HeadFollower, SharedReader};
+use crate::audit::log::{AuditLog, HeadFollower, SharedReader};
 use crate::exec::{End, Limits, OperatorProgram, Stop, own_children, stop};
 use crate::files::PlaceError;
 use crate::server::configured::AnchorSettings;

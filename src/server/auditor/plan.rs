@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::audit::{AuditError, AuditLog, AuditSettings, PolicyFile, SessionFacts, SharedFileError};
+use crate::audit::log::{AuditError, AuditLog, AuditSettings, SharedFileError};
+use crate::audit::{PolicyFile, SessionFacts};
 use crate::config::{Config, Row, rows};
 use crate::exec::own_binary;
 use crate::files::Sha256;

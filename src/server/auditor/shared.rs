@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::audit::{AuditError, AuditLog, AuditedClient, Event};
+use crate::audit::log::{AuditError, AuditLog};
+use crate::audit::{AuditedClient, Event};
 use crate::config::LogLevel;
 use crate::mcp::Implementation;
 

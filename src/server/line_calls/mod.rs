@@ -2,11 +2,13 @@
 //!
 //! - `planned`: the decision on a call before anything runs
 //! - `in_process`: a line of a program that embeds the tools; `alone`: that of `run`; `agents`: that of a hook
+//! - `asked`: the question to a person about one
 //!
 //! A build without them has `no_line_calls` in its place.
 
 mod agents;
 mod alone;
+mod asked;
 mod in_process;
 mod planned;
 

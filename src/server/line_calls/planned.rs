@@ -7,7 +7,7 @@ use crate::policy::{Directories, Explanation, Proposed, Refusal, bounded};
 use crate::server::approval::{CallToApprove, Terms};
 use crate::server::budget::cost_of_words;
 use crate::server::facts::Known;
-use crate::server::kept::shown as shown_in_list;
+use crate::server::facts::shown as shown_in_list;
 use crate::server::line_job::records::part_record;
 use crate::server::line_job::{LineJob, changing_part, shown_words};
 use crate::server::log::Fields;

@@ -10,7 +10,7 @@ use crate::server::approval::Terms;
 use crate::server::audit_records::decided_record;
 use crate::server::budget::{cost_of_directories, cost_of_words};
 use crate::server::facts::Known;
-use crate::server::kept::shown as shown_in_list;
+use crate::server::facts::shown as shown_in_list;
 use crate::server::log::Fields;
 use crate::server::requests::Work;
 use crate::server::shell_runner::{CallContext, ShellRunner, ShellTurn, TurnOf};

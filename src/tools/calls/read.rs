@@ -5,7 +5,8 @@ use std::io;
 use super::answers::{number, of_fields};
 use super::request::MOST_READ;
 use super::{CallState, Field, ReadOutput, Start};
-use crate::exec::{Part, StreamName};
+use crate::exec::StreamName;
+use crate::exec::spool::Part;
 use crate::mcp::CallToolResult;
 use crate::tools::ReportSettings;
 

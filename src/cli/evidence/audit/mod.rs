@@ -16,7 +16,7 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
-use crate::audit::{Bounded, Filter, Head, Line, not_a_log};
+use crate::audit::log::{Bounded, Filter, Head, Line, not_a_log};
 use crate::cli::error::CliError;
 use crate::cli::own_flags::Given;
 use crate::cli::words::{check_flags, named, some, word, wrong};

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde_json::json;
 
 use super::{lines, open};
-use crate::audit::{Filter, Row, record, row};
+use crate::audit::log::{Filter, Row, record, row};
 use crate::cli::error::CliError;
 use crate::cli::{Outcome, json_for_people};
 

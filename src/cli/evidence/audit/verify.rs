@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{lines, open_log, unreadable};
-use crate::audit::{Anchor, Anchors, Line, LinePlace, Link, Verification, Verifier};
+use crate::audit::log::{Anchor, Anchors, Line, LinePlace, Link, Verification, Verifier};
 use crate::cli::error::CliError;
 use crate::cli::words::wrong;
 use crate::cli::{Outcome, print, print_json};

@@ -11,8 +11,9 @@ use super::rule_yaml::{Printed, quoted};
 use super::suggest::{ADDED, WIDENED, does, is_assignment, narrowest, of_profiles, outside, runs_anything};
 use super::widened;
 use crate::config::Config;
+use crate::policy::rules::texts::flow;
 use crate::policy::rules::{
-    CommandRule, Effect, Level, ListEntry, PolicySource, RuleHead, Rules, SandboxWord, describes, flow, profile_names,
+    CommandRule, Effect, Level, ListEntry, PolicySource, RuleHead, Rules, SandboxWord, describes, profile_names,
 };
 use crate::policy::{CommandLineError, Explanation, Lines, is_path};
 use crate::server::Suggests;

@@ -4,7 +4,8 @@ use std::path::{Component, Path};
 
 use serde_json::Value;
 
-use crate::policy::rules::{ExampleLine, Expected, Judgement, Rules, UNTOLD, decide_anywhere, words_of};
+use crate::policy::rules::texts::{UNTOLD, decide_anywhere};
+use crate::policy::rules::{ExampleLine, Expected, Judgement, Rules, words_of};
 
 /// One line of a file of cases.
 #[derive(Debug, Clone, PartialEq, Eq)]

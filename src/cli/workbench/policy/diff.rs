@@ -18,7 +18,8 @@ use super::{probes, recorded, rules_of};
 use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Surroundings;
-use crate::policy::rules::{Expected, Rules, decide_readings, words_of, written};
+use crate::policy::rules::texts::decide_readings;
+use crate::policy::rules::{Expected, Rules, words_of, written};
 use crate::text::escape;
 
 /// The most command lines that are shown of each kind; JSON has all.

@@ -10,9 +10,8 @@ use super::{place, rules_of, shown_place, text_of};
 use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Surroundings;
-use crate::policy::rules::{
-    Arguments, ExampleRun, Expected, Judgement, OptionRule, Origin, PolicySource, Role, Rules, run_example,
-};
+use crate::policy::rules::texts::{ExampleRun, run_example};
+use crate::policy::rules::{Arguments, Expected, Judgement, OptionRule, Origin, PolicySource, Role, Rules};
 use crate::text::{counted, escape};
 
 /// The largest file of cases.

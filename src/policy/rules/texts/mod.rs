@@ -50,7 +50,7 @@ pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, 
 pub use examples::{decide_example, words_of};
 use fields::{Fields, What, entries, one_or_more, text};
 pub(super) use profiles::{Profile, Shipped};
-pub use profiles::{names as profile_names, text as profile_text};
+pub use profiles::{profile_names, profile_text};
 pub(crate) use schema::schema;
 pub(crate) use yaml::flow;
 use yaml::{Key, Node};

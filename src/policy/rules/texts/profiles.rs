@@ -142,12 +142,12 @@ impl fmt::Debug for Profile {
 }
 
 /// The names of the profiles.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn profile_names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|profile| profile.name)
 }
 
 /// The text of a profile.
-pub fn text(name: &str) -> Option<&'static str> {
+pub fn profile_text(name: &str) -> Option<&'static str> {
     Profile::find(name).map(|profile| profile.text)
 }
 

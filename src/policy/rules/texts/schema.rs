@@ -75,7 +75,7 @@ impl Definitions {
             Takes::Text => json!({"type": TEXT}),
             Takes::Pattern(pattern) => json!({"type": TEXT, "pattern": pattern}),
             Takes::Words(words) => json!({"enum": words()}),
-            Takes::Profile => json!({"enum": profiles::names().collect::<Vec<_>>()}),
+            Takes::Profile => json!({"enum": profiles::profile_names().collect::<Vec<_>>()}),
             Takes::Integer(least, most) => {
                 json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": "^[+-]?[0-9]+$"})
             }
@@ -225,8 +225,8 @@ pub(super) mod tests {
 
     #[test]
     fn every_shipped_policy_is_valid() {
-        for name in profiles::names() {
-            compare(profiles::text(name).unwrap());
+        for name in profiles::profile_names() {
+            compare(profiles::profile_text(name).unwrap());
         }
     }
 

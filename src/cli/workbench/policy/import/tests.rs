@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Format, import};
-use crate::policy::rules::{Expected, PolicyText, Rules, decide_example, run_example};
+use crate::policy::rules::texts::run_example;
+use crate::policy::rules::{Expected, PolicyText, Rules, decide_example};
 
 /// An imported policy, loaded.
 struct Policy {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::policy::rules::{PolicyText, profile_names, schema};
+use crate::policy::rules::texts::schema;
+use crate::policy::rules::{PolicyText, profile_names};
 
 fn rules(command: &str) -> Rules {
     policy(&format!("version: 1\ncommands:\n  a: {command}\n"))

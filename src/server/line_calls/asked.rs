@@ -2,35 +2,38 @@
 
 use serde_json::{Value, json};
 
-use super::{Property, Shows, quoted};
 use crate::policy::line::{LineProposal, ShownPart};
+
+use crate::server::approval::{Property, Shows, quoted};
 use crate::text::quote_to_judge as shown;
 
-/// About how many bytes the words of a line take.
-pub(super) fn length_of(line: &LineProposal) -> usize {
-    let of_part = |part: &ShownPart| {
-        let words = part.words().iter().chain(part.redirections().flatten());
-        words.map(|word| word.len() + 3).sum::<usize>() + part.directory().len()
-    };
-    line.parts().iter().map(of_part).sum()
-}
+impl LineProposal {
+    /// About how many bytes the words of a line take.
+    pub(in crate::server) fn length(&self) -> usize {
+        let of_part = |part: &ShownPart| {
+            let words = part.words().iter().chain(part.redirections().flatten());
+            words.map(|word| word.len() + 3).sum::<usize>() + part.directory().len()
+        };
+        self.parts().iter().map(of_part).sum()
+    }
 
-/// The commands, each as one property; the operator's program gets all of them as one list.
-pub(super) fn properties(line: &LineProposal, shows: Shows) -> Vec<Property> {
-    let commands: Vec<Value> = line.parts().iter().map(|part| to_json(part, shows)).collect();
-    let mut properties: Vec<Property> = line.parts().iter().map(|part| of_part(part, shows)).collect();
-    let of_line = match shows {
-        Shows::All => Some(json!(line.text())),
-        Shows::NoSecrets => None,
-    };
-    properties.push(Property::new(
-        "how they are connected",
-        of_line.as_ref().and_then(Value::as_str).map(shown),
-        "line",
-        of_line,
-    ));
-    properties.push(Property::new("", None, "commands", Some(Value::Array(commands))));
-    properties
+    /// The commands, each as one property; the operator's program gets all of them as one list.
+    pub(in crate::server) fn properties(&self, shows: Shows) -> Vec<Property> {
+        let commands: Vec<Value> = self.parts().iter().map(|part| to_json(part, shows)).collect();
+        let mut properties: Vec<Property> = self.parts().iter().map(|part| of_part(part, shows)).collect();
+        let of_line = match shows {
+            Shows::All => Some(json!(self.text())),
+            Shows::NoSecrets => None,
+        };
+        properties.push(Property::new(
+            "how they are connected",
+            of_line.as_ref().and_then(Value::as_str).map(shown),
+            "line",
+            of_line,
+        ));
+        properties.push(Property::new("", None, "commands", Some(Value::Array(commands))));
+        properties
+    }
 }
 
 fn words(part: &ShownPart, shows: Shows) -> &[String] {

@@ -4,15 +4,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 
-use super::event::{Event, ReadSeen};
-use super::inbox::EventSender;
 use crate::exec::{Captured, Spool, StreamName};
 use crate::mcp::{CallToolResult, Revision};
-use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, RunsIn, read_output, running_result};
+use crate::server::event::{Event, ReadSeen};
+use crate::server::inbox::EventSender;
+use crate::tools::calls::{CallState, ReadOutcome, read_output};
+use crate::tools::{ReadOutput, ReportSettings, RunsIn, running_result};
 
 /// A request to look at an output.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(in crate::server) struct Look {
     /// The number of the request.
     pub key: u64,
     /// Gone if nobody is waiting for it any more.
@@ -28,7 +29,7 @@ pub(super) struct Look {
 
 /// A job for the thread.
 #[derive(Debug)]
-pub(super) enum ReadJob {
+pub(in crate::server) enum ReadJob {
     /// Look at an output for a read.
     Look(Look),
     /// Read the output so far of a call that is handed over.
@@ -37,13 +38,13 @@ pub(super) enum ReadJob {
 
 /// The thread, once it is started.
 #[derive(Debug)]
-pub(super) struct Reads {
+pub(in crate::server) struct Reads {
     jobs: Option<Sender<ReadJob>>,
     events: EventSender,
 }
 
 impl Reads {
-    pub(super) fn new(events: EventSender) -> Self {
+    pub(in crate::server) fn new(events: EventSender) -> Self {
         Self { jobs: None, events }
     }
 
@@ -51,7 +52,7 @@ impl Reads {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub(super) fn give(&mut self, job: ReadJob) -> std::io::Result<()> {
+    pub(in crate::server) fn give(&mut self, job: ReadJob) -> std::io::Result<()> {
         let jobs = match self.jobs.take() {
             Some(jobs) => jobs,
             None => self.start()?,

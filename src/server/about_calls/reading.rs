@@ -3,27 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::{Deadline, ReadSeen};
-use super::kept::KeptCalls;
-use super::log::Fields;
-use super::not_run::NotRun;
-use super::reads::{Look, ReadJob};
-use super::replies::Reply;
-use super::requests::{Answers, LaneName, MOST_READS, Reading};
-use super::run::{Lifecycle, Server};
-use super::tasks::TaskChange;
-use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
 use crate::mcp::{CallToolResult, Revision};
-use crate::tools::{CallRequest, ListedCall, ReadOutput, RunsIn, StopCall, WriteInput, list_result, stop_result};
+use crate::server::background::{KeptCalls, Look, ReadJob, TaskChange};
+use crate::server::event::{Deadline, ReadSeen};
+use crate::server::log::Fields;
+use crate::server::not_run::NotRun;
+use crate::server::replies::Reply;
+use crate::server::requests::{Answers, LaneName, MOST_READS, Reading};
+use crate::server::run::{Lifecycle, Server};
+use crate::server::tool_call::ToolCall;
+use crate::tools::calls::{ListedCall, StopCall, WriteInput, list_result, stop_result};
+use crate::tools::{CallRequest, ReadOutput, RunsIn};
 
 /// How often to look whether a call is decided on that is to be handed over.
 const MOMENT: Duration = Duration::from_millis(500);
 
 impl Server<'_> {
     /// Serves a request about another call.
-    pub(super) fn about_call(&mut self, tool_call: &ToolCall, request: CallRequest, reply: Reply) {
+    pub(in crate::server) fn about_call(&mut self, tool_call: &ToolCall, request: CallRequest, reply: Reply) {
         let revision = tool_call.context.revision;
         match request {
             CallRequest::Read(read) => self.read(tool_call, (Arc::new(read), Answers::Read), reply),
@@ -80,7 +79,7 @@ impl Server<'_> {
     }
 
     /// Begins to hand over a call that is still running: its output so far is read, for the answer.
-    pub(super) fn hand_over(&mut self, key: u64) {
+    pub(in crate::server) fn hand_over(&mut self, key: u64) {
         // If the client is gone, nobody could ask about the call later.
         if self.lifecycle != Lifecycle::Serving {
             return;
@@ -123,7 +122,7 @@ impl Server<'_> {
     }
 
     /// Answers the call with its output so far, if it is still running.
-    pub(super) fn handed_over(&mut self, key: u64, result: Vec<u8>) {
+    pub(in crate::server) fn handed_over(&mut self, key: u64, result: Vec<u8>) {
         if let Some(reply) = self.requests.hand_over(key) {
             self.log.write(LogLevel::Info, &handed_over_line(reply.id(), key));
             self.answer(reply, result);
@@ -189,7 +188,7 @@ impl Server<'_> {
     }
 
     /// Handles the outcome of a look.
-    pub(super) fn seen(&mut self, key: u64, seen: ReadSeen) {
+    pub(in crate::server) fn seen(&mut self, key: u64, seen: ReadSeen) {
         // The read is gone if it was cancelled.
         let Some(reading) = self.requests.reading(key) else { return };
         match seen {
@@ -202,14 +201,14 @@ impl Server<'_> {
     }
 
     /// Handles the end of a read's wait.
-    pub(super) fn read_overdue(&mut self, key: u64) {
+    pub(in crate::server) fn read_overdue(&mut self, key: u64) {
         let Some(reading) = self.requests.reading(key) else { return };
         reading.is_due = true;
         self.look(key);
     }
 
     /// Serves the reads for which new output has come, or whose call has ended.
-    pub(super) fn look_for_news(&mut self) {
+    pub(in crate::server) fn look_for_news(&mut self) {
         if self.lifecycle != Lifecycle::Ending && self.kept.has_news() {
             self.requests.readings().into_iter().for_each(|key| self.look_if_worth_it(key));
         }

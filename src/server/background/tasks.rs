@@ -1,23 +1,23 @@
 //! The tasks of the session: calls whose answer is kept until the client asks for it.
 //!
 //! A task itself runs nothing and waits for nothing. Its call is an entry of the request table like any other, but the
-//! answer of its [`Reply`](super::replies::Reply) comes here. So the end of the call is always the end of its task.
+//! answer of its [`Reply`](crate::server::replies::Reply) comes here. So the end of the call is always the end of its task.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::budget::Charge;
-use super::replies::Reply;
 use crate::exec::since_1970;
 use crate::jsonrpc::{ErrorObject, encode};
 use crate::mcp::{Revision, Task, TaskPayload, TaskStatus, says_error};
 use crate::random;
+use crate::server::budget::Charge;
+use crate::server::replies::Reply;
 use crate::text::time::extended;
 
 /// How many ended tasks are kept; a new one replaces the oldest.
-pub(super) const MOST_ENDED: usize = 100;
+pub(in crate::server) const MOST_ENDED: usize = 100;
 /// How many tasks a page of the list has.
 const PAGE: usize = 50;
 /// The longest and the shortest time for which a task is kept, whatever its client asks for. The shortest lets the client
@@ -31,7 +31,7 @@ const CURSOR: &str = "after-";
 
 /// A change of a task before its end.
 #[derive(Debug)]
-pub(super) enum TaskChange {
+pub(in crate::server) enum TaskChange {
     /// A person is being asked. The value is the question in the task; `None` if the person is asked in another way.
     Asks(Option<Value>),
     /// A person approved it.
@@ -42,7 +42,7 @@ pub(super) enum TaskChange {
 
 /// The outcome of a task's request.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(in crate::server) enum Outcome {
     /// A result, encoded.
     Result(Vec<u8>),
     Error(ErrorObject),
@@ -50,7 +50,7 @@ pub(super) enum Outcome {
 
 /// A task.
 #[derive(Debug)]
-pub(super) struct KeptTask {
+pub(in crate::server) struct KeptTask {
     pub task: Task,
     pub revision: Revision,
     input_requests: Option<Value>,
@@ -60,17 +60,17 @@ pub(super) struct KeptTask {
 
 impl KeptTask {
     /// Its outcome; `None` until its call has ended, even if the task was cancelled.
-    pub(super) fn outcome(&self) -> Option<&Outcome> {
+    pub(in crate::server) fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
 
     /// The task as clients see it, encoded.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::server) fn encode(&self) -> Vec<u8> {
         self.with_payload(|payload| self.task.encode(payload, self.revision))
     }
 
     /// The parameters of the notification for this subscription, encoded.
-    pub(super) fn notification_params(&self, subscription: &crate::jsonrpc::RequestId) -> Vec<u8> {
+    pub(in crate::server) fn notification_params(&self, subscription: &crate::jsonrpc::RequestId) -> Vec<u8> {
         self.with_payload(|payload| self.task.notification_params(payload, subscription))
     }
 
@@ -92,7 +92,7 @@ impl KeptTask {
 
 /// The tasks, by their numbers, in the order of their creation.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
+pub(in crate::server) struct Tasks {
     tasks: BTreeMap<u64, KeptTask>,
     /// The rights to answer the calls that became tasks when they came, until something has become of them.
     pub untold: BTreeMap<u64, Reply>,
@@ -101,7 +101,7 @@ pub(super) struct Tasks {
 
 impl Tasks {
     /// Makes a task that is kept for `ttl`, within the server's bounds; returns its number.
-    pub(super) fn begin(&mut self, revision: Revision, ttl: Duration) -> u64 {
+    pub(in crate::server) fn begin(&mut self, revision: Revision, ttl: Duration) -> u64 {
         self.last += 1;
         let created_at = now();
         let task = Task {
@@ -120,7 +120,7 @@ impl Tasks {
 
     /// Makes the call of this reply a task, with `first` as its first change; returns its number, and the right to tell the
     /// client about it.
-    pub(super) fn create(
+    pub(in crate::server) fn create(
         &mut self,
         reply: &mut Reply,
         revision: Revision,
@@ -132,18 +132,23 @@ impl Tasks {
         (number, reply.become_task(number))
     }
 
-    pub(super) fn get(&self, number: u64) -> Option<&KeptTask> {
+    pub(in crate::server) fn get(&self, number: u64) -> Option<&KeptTask> {
         self.tasks.get(&number)
     }
 
+    /// The id of the task with this number.
+    pub(in crate::server) fn id_of(&self, number: u64) -> Option<String> {
+        self.get(number).map(|kept| kept.task.id.clone())
+    }
+
     /// The number of the task with this id, if its revision is the same.
-    pub(super) fn find(&self, id: &str, revision: Revision) -> Option<u64> {
+    pub(in crate::server) fn find(&self, id: &str, revision: Revision) -> Option<u64> {
         let is_it = |(_, kept): &(&u64, &KeptTask)| kept.task.id == id && kept.revision == revision;
         self.tasks.iter().find(is_it).map(|(number, _)| *number)
     }
 
     /// Notes a change of a task; returns whether its status changed.
-    pub(super) fn change(&mut self, number: u64, change: TaskChange) -> bool {
+    pub(in crate::server) fn change(&mut self, number: u64, change: TaskChange) -> bool {
         let Some(kept) = self.tasks.get_mut(&number).filter(|kept| !kept.task.status.is_terminal()) else {
             return false;
         };
@@ -164,7 +169,7 @@ impl Tasks {
 
     /// Ends a task, whose call was answered; the `charge` pays for the kept answer. Returns whether this is news, and
     /// the tasks that were forgotten to make room.
-    pub(super) fn end(&mut self, number: u64, mut outcome: Outcome, mut charge: Charge) -> (bool, Vec<u64>) {
+    pub(in crate::server) fn end(&mut self, number: u64, mut outcome: Outcome, mut charge: Charge) -> (bool, Vec<u64>) {
         let mut gone = Vec::new();
         if !self.tasks.contains_key(&number) {
             return (false, gone);
@@ -207,7 +212,7 @@ impl Tasks {
     }
 
     /// Cancels a task; returns whether that was still possible.
-    pub(super) fn cancel(&mut self, number: u64) -> bool {
+    pub(in crate::server) fn cancel(&mut self, number: u64) -> bool {
         let kept = self.tasks.get_mut(&number).filter(|kept| !kept.task.status.is_terminal());
         kept.is_some_and(|kept| {
             kept.input_requests = None;
@@ -217,17 +222,21 @@ impl Tasks {
     }
 
     /// Forgets a task.
-    pub(super) fn forget(&mut self, number: u64) {
+    pub(in crate::server) fn forget(&mut self, number: u64) {
         self.tasks.remove(&number);
     }
 
     /// The numbers of all tasks.
-    pub(super) fn numbers(&self) -> Vec<u64> {
+    pub(in crate::server) fn numbers(&self) -> Vec<u64> {
         self.tasks.keys().copied().collect()
     }
 
     /// A page of the tasks of this revision, and the cursor of the next page; `None` if the cursor is unknown.
-    pub(super) fn page(&self, cursor: Option<&str>, revision: Revision) -> Option<(Vec<&Task>, Option<String>)> {
+    pub(in crate::server) fn page(
+        &self,
+        cursor: Option<&str>,
+        revision: Revision,
+    ) -> Option<(Vec<&Task>, Option<String>)> {
         let after = match cursor {
             None => 0,
             Some(cursor) => {

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::budget::Charge;
-use super::event::Deadline;
-use super::replies::Reply;
-use super::requests::{CancelledTask, MOST_READS, Pending};
-use super::run::Server;
-use super::session::RequestContext;
-use super::tasks::{KeptTask, Outcome, TaskChange};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, METHOD_NOT_FOUND, encode};
 use crate::mcp::{
     Caching, CallToolResult, MISSING_CLIENT_CAPABILITY, Revision, TASKS_EXTENSION, list_tasks_result, requested_task,
     seal, takes_tasks, task_id, tasks_required_capabilities, with_related_task,
 };
 use crate::policy::quoted;
+use crate::server::background::{KeptTask, Outcome, TaskChange};
+use crate::server::budget::Charge;
+use crate::server::event::Deadline;
+use crate::server::replies::Reply;
+use crate::server::requests::{CancelledTask, MOST_READS, Pending};
+use crate::server::run::Server;
+use crate::server::session::RequestContext;
 use crate::tools::ToolKind;
 
 impl Server<'_> {
@@ -25,7 +25,7 @@ impl Server<'_> {
     ///
     /// # Errors
     /// The error object that answers the call.
-    pub(super) fn make_task_if_asked(
+    pub(in crate::server) fn make_task_if_asked(
         &mut self,
         params: &Map<String, Value>,
         revision: Revision,
@@ -54,14 +54,14 @@ impl Server<'_> {
     }
 
     /// Makes a call a task that is queued or running, with `first` as its first change, and tells its client.
-    pub(super) fn make_task(&mut self, pending: &mut Pending, ttl: Duration, first: TaskChange) {
+    pub(in crate::server) fn make_task(&mut self, pending: &mut Pending, ttl: Duration, first: TaskChange) {
         let (number, client) = self.tasks.create(&mut pending.reply, pending.feedback.revision(), ttl, first);
         self.tasks.get(number).into_iter().for_each(|kept| pending.feedback.become_task(&kept.task.id));
         self.tell_of_task(number, client);
     }
 
     /// Answers a call that has become the task of this number.
-    pub(super) fn tell_of_task(&mut self, number: u64, client: Reply) {
+    pub(in crate::server) fn tell_of_task(&mut self, number: u64, client: Reply) {
         let Some(KeptTask { task, revision, .. }) = self.tasks.get(number) else { return };
         let (ttl, result) = (task.ttl, task.create_result(*revision));
         self.respond(client, Ok(result));
@@ -69,14 +69,14 @@ impl Server<'_> {
     }
 
     /// Answers a call that has become a task, once it is decided or anything else has become of it.
-    pub(super) fn tell_if_new(&mut self, number: u64) {
+    pub(in crate::server) fn tell_if_new(&mut self, number: u64) {
         if let Some(client) = self.tasks.untold.remove(&number) {
             self.tell_of_task(number, client);
         }
     }
 
     /// Notes a change of a task that goes on, and tells its client.
-    pub(super) fn task_changed(&mut self, number: u64, change: TaskChange) {
+    pub(in crate::server) fn task_changed(&mut self, number: u64, change: TaskChange) {
         self.tell_if_new(number);
         if self.tasks.change(number, change) {
             self.tell_of_change(number);
@@ -84,7 +84,7 @@ impl Server<'_> {
     }
 
     /// Ends a task, whose call was answered. The `charge` pays for the kept answer.
-    pub(super) fn task_ended(&mut self, number: u64, outcome: Outcome, charge: Charge) {
+    pub(in crate::server) fn task_ended(&mut self, number: u64, outcome: Outcome, charge: Charge) {
         self.tell_if_new(number);
         let (is_news, gone) = self.tasks.end(number, outcome, charge);
         gone.into_iter().for_each(|gone| self.inbox.forget(Deadline::Task(gone)));
@@ -132,13 +132,18 @@ impl Server<'_> {
     }
 
     /// Serves `tasks/get`.
-    pub(super) fn task_get(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+    pub(in crate::server) fn task_get(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
         let encoded = self.named(params, context).map(|(_, kept)| kept.encode());
         self.give(reply, encoded);
     }
 
     /// Serves `tasks/result`, which waits for the end of the call, even if the task was cancelled.
-    pub(super) fn task_result(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+    pub(in crate::server) fn task_result(
+        &mut self,
+        params: &Map<String, Value>,
+        context: &RequestContext,
+        reply: Reply,
+    ) {
         let found = self.named(params, context);
         let found = found.map(|(number, kept)| (number, kept.outcome().map(|outcome| result_of(kept, outcome))));
         let number = match found {
@@ -153,7 +158,11 @@ impl Server<'_> {
     }
 
     /// Serves `tasks/list`.
-    pub(super) fn task_list(&self, params: &Map<String, Value>, revision: Revision) -> Result<Value, ErrorObject> {
+    pub(in crate::server) fn task_list(
+        &self,
+        params: &Map<String, Value>,
+        revision: Revision,
+    ) -> Result<Value, ErrorObject> {
         let unknown =
             || ErrorObject::invalid_params("the cursor is unknown; `nextCursor` of a page gives the next one");
         let cursor = match params.get("cursor") {
@@ -165,7 +174,12 @@ impl Server<'_> {
     }
 
     /// Serves `tasks/cancel`.
-    pub(super) fn task_cancel(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+    pub(in crate::server) fn task_cancel(
+        &mut self,
+        params: &Map<String, Value>,
+        context: &RequestContext,
+        reply: Reply,
+    ) {
         let (number, status) = match self.named(params, context) {
             Ok((number, kept)) => (number, kept.task.status),
             Err(error) => return self.refuse(reply, error),
@@ -204,7 +218,12 @@ impl Server<'_> {
     }
 
     /// Serves `tasks/update`, which brings a person's answers. Answers that nobody is waiting for are ignored.
-    pub(super) fn task_update(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+    pub(in crate::server) fn task_update(
+        &mut self,
+        params: &Map<String, Value>,
+        context: &RequestContext,
+        reply: Reply,
+    ) {
         let number = match self.named(params, context) {
             Ok((number, _)) => number,
             Err(error) => return self.refuse(reply, error),
@@ -222,7 +241,7 @@ impl Server<'_> {
     }
 
     /// Handles the expiry of a task: it is forgotten, and its call is ended if it is still running.
-    pub(super) fn task_expired(&mut self, number: u64) {
+    pub(in crate::server) fn task_expired(&mut self, number: u64) {
         self.forget_task(number);
         self.withdraw_unawaited();
     }
@@ -237,7 +256,7 @@ impl Server<'_> {
     }
 
     /// Forgets all tasks, so that the client of a new session learns nothing about those of the last one.
-    pub(super) fn forget_tasks(&mut self) {
+    pub(in crate::server) fn forget_tasks(&mut self) {
         for number in self.tasks.numbers() {
             self.tell_if_new(number);
             self.inbox.forget(Deadline::Task(number));
@@ -258,7 +277,7 @@ fn result_of(kept: &KeptTask, outcome: &Outcome) -> Result<Vec<u8>, ErrorObject>
 ///
 /// # Errors
 /// The error object that answers the request.
-pub(super) fn check_declared(context: &RequestContext) -> Result<(), ErrorObject> {
+pub(in crate::server) fn check_declared(context: &RequestContext) -> Result<(), ErrorObject> {
     if !context.revision.is_modern() || takes_tasks(&context.client_capabilities) {
         return Ok(());
     }

@@ -5,23 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::deadlines::Since;
-use super::event::{Event, HowEnded};
-use super::facts::Facts;
-use super::inbox::EventSender;
-use super::requests::LaneName;
 use crate::exec::{End, Feed, Keeper, Spool, StopReason};
+use crate::server::deadlines::Since;
+use crate::server::event::{Event, HowEnded};
+use crate::server::facts::Facts;
+use crate::server::inbox::EventSender;
+use crate::server::requests::LaneName;
 use crate::text::Secrets;
-use crate::tools::CallState;
+use crate::tools::calls::CallState;
 
 /// How many ended calls are remembered.
 const MOST_ENDED: usize = 100;
-/// How many bytes of a call's command are remembered.
-const LONGEST_COMMAND: usize = 200;
 
 /// Calls of this session, by their number.
 #[derive(Debug)]
-pub(super) struct KeptCalls {
+pub(in crate::server) struct KeptCalls {
     calls: BTreeMap<u64, KeptCall>,
     /// How many of them have ended.
     ended: usize,
@@ -32,7 +30,7 @@ pub(super) struct KeptCalls {
 
 /// A call that can be asked about.
 #[derive(Debug)]
-pub(super) struct KeptCall {
+pub(in crate::server) struct KeptCall {
     pub spool: Arc<Spool>,
     /// The facts about it.
     pub facts: Facts,
@@ -49,19 +47,19 @@ pub(super) struct KeptCall {
 
 impl KeptCall {
     /// How long it has run.
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(in crate::server) fn elapsed(&self) -> Duration {
         self.elapsed.unwrap_or_else(|| self.started.elapsed())
     }
 }
 
 impl KeptCalls {
-    pub(super) fn new(events: EventSender, secrets: Arc<Secrets>) -> Self {
+    pub(in crate::server) fn new(events: EventSender, secrets: Arc<Secrets>) -> Self {
         let news = Arc::new(News { has_come: AtomicBool::new(false), events });
         Self { calls: BTreeMap::new(), ended: 0, news, secrets }
     }
 
     /// Adds a call that begins; returns the spool for its output.
-    pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, facts: Facts, lane: LaneName) -> Arc<Spool> {
+    pub(in crate::server) fn begin(&mut self, key: u64, keeper: &Keeper, facts: Facts, lane: LaneName) -> Arc<Spool> {
         let news = Arc::clone(&self.news);
         let spool = keeper.spool(move || news.tell());
         let call = KeptCall {
@@ -79,7 +77,7 @@ impl KeptCalls {
     }
 
     /// Notes that a call has ended. If there are too many ended calls, the oldest is forgotten.
-    pub(super) fn ended(&mut self, key: u64, how: &HowEnded) {
+    pub(in crate::server) fn ended(&mut self, key: u64, how: &HowEnded) {
         let Some(call) = self.calls.get_mut(&key) else { return };
         call.elapsed = Some(call.started.elapsed());
         call.state = match how {
@@ -102,7 +100,7 @@ impl KeptCalls {
     }
 
     /// Removes a call that did not start after all, or that is to be forgotten.
-    pub(super) fn forget(&mut self, key: u64) {
+    pub(in crate::server) fn forget(&mut self, key: u64) {
         let Some(call) = self.calls.remove(&key) else { return };
         self.ended -= usize::from(!call.state.is_running());
         // Whoever waits for its output waits in vain.
@@ -110,27 +108,42 @@ impl KeptCalls {
     }
 
     /// Forgets all calls, so that the client of a new session learns nothing about those of the last one.
-    pub(super) fn forget_all(&mut self) {
+    pub(in crate::server) fn forget_all(&mut self) {
         self.calls.clear();
         self.ended = 0;
         self.news.note();
     }
 
-    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut KeptCall> {
+    pub(in crate::server) fn get_mut(&mut self, key: u64) -> Option<&mut KeptCall> {
         self.calls.get_mut(&key)
     }
 
-    pub(super) fn get(&self, key: u64) -> Option<&KeptCall> {
+    pub(in crate::server) fn get(&self, key: u64) -> Option<&KeptCall> {
         self.calls.get(&key)
     }
 
+    /// Gives a call further standard input, which it reads from what is returned; `None` if it is not kept.
+    pub(in crate::server) fn feed(&mut self, key: u64) -> Option<Arc<Feed>> {
+        self.calls.get_mut(&key).map(|call| Arc::clone(call.feed.insert(Arc::default())))
+    }
+
+    /// Whether a client wanted a call to end.
+    pub(in crate::server) fn was_stopped(&self, key: u64) -> bool {
+        self.calls.get(&key).is_some_and(|call| call.stopped.is_some())
+    }
+
+    /// The command of a call that no client wanted to end.
+    pub(in crate::server) fn goes_on(&self, key: u64) -> Option<&str> {
+        self.calls.get(&key).filter(|call| call.stopped.is_none()).map(|call| call.facts.command())
+    }
+
     /// All calls that are allowed, in the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &KeptCall)> {
+    pub(in crate::server) fn iter(&self) -> impl Iterator<Item = (u64, &KeptCall)> {
         self.calls.iter().filter(|(_, call)| call.facts.are_known()).map(|(key, call)| (*key, call))
     }
 
     /// Whether something has come that was wanted, since the last time this was asked.
-    pub(super) fn has_news(&self) -> bool {
+    pub(in crate::server) fn has_news(&self) -> bool {
         self.news.has_come.swap(false, Ordering::SeqCst)
     }
 }
@@ -152,50 +165,5 @@ impl News {
     /// The same for the loop itself, which looks at the flag after its current event.
     fn note(&self) {
         self.has_come.store(true, Ordering::SeqCst);
-    }
-}
-
-/// The words without secrets and with blanks between them, cut where they are long.
-pub(super) fn shown(words: &[String], secrets: &Secrets) -> String {
-    let mut shown = String::new();
-    for word in words {
-        shown.extend((!shown.is_empty()).then_some(' '));
-        // A client's word may be very long. What begins in what is shown of it also ends in this much.
-        let looked_at = start(word, LONGEST_COMMAND + secrets.longest());
-        let hidden = secrets.hide(looked_at);
-        let is_cut = looked_at.len() < word.len();
-        // The end of what is looked at may hold a part of a secret.
-        let hidden = if is_cut { start(&hidden, hidden.len().saturating_sub(secrets.longest())) } else { &hidden };
-        shown.push_str(start(hidden, LONGEST_COMMAND + 1));
-        if is_cut || shown.len() > LONGEST_COMMAND {
-            shown.truncate(start(&shown, LONGEST_COMMAND).len());
-            shown.push('…');
-            break;
-        }
-    }
-    shown
-}
-
-/// As many whole characters as these bytes hold.
-fn start(text: &str, bytes: usize) -> &str {
-    (0..=bytes.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_start_of_long_words_is_shown_without_any_part_of_a_secret() {
-        let value = "planted-".repeat(20);
-        let secrets = Secrets::new([value.clone(), "plan".to_owned()]);
-        let shown = |word: String| shown(&["echo".to_owned(), word], &secrets);
-        assert_eq!(shown(format!("a {value} b")), "echo a *** b");
-        assert_eq!(shown("x".repeat(1 << 20)), format!("echo {}…", "x".repeat(LONGEST_COMMAND - 5)));
-        for offset in 0..2 * LONGEST_COMMAND {
-            let shown = shown(format!("{}{}{}", "é".repeat(offset), value.repeat(4), "y".repeat(1000)));
-            assert!(shown.len() <= LONGEST_COMMAND + '…'.len_utf8() && shown.ends_with('…'), "{offset}: {shown}");
-            assert!(!shown.contains("ted-") && !shown.contains('y') && !shown.contains('p'), "{offset}: {shown}");
-        }
     }
 }

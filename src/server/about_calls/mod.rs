@@ -1,0 +1,9 @@
+//! The requests about calls that were made before.
+//!
+//! - `reading` serves the tools that read, feed, end and list calls, and hands calls over.
+//! - `task_requests` serves the methods of tasks, and tells of their changes.
+
+mod reading;
+mod task_requests;
+
+pub(super) use task_requests::check_declared;
