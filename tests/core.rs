@@ -297,6 +297,32 @@ fn evidence_that_was_left_out_says_so_by_name() {
     assert!(!std::path::Path::new("x").exists());
 }
 
+#[cfg(not(feature = "evidence"))]
+#[test]
+fn a_host_that_demands_evidence_runs_nothing() {
+    use allowexec::config::{Config, Surroundings};
+    use allowexec::server::{DrainTime, Parts, Server};
+    let plain = Config::builder(Surroundings::of_this_process().unwrap()).allow(["echo"]).build().unwrap();
+    let (mut audited, mut locked) = (plain.clone(), plain.clone());
+    audited.audit.value = Some("x".into());
+    locked.lock.value = Some("x".into());
+    let mut messages = Vec::new();
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "core", "version": "1"}}});
+    for message in [initialize, call(2, "echo hello")] {
+        writeln!(messages, "{message}").unwrap();
+    }
+    for (config, runs) in [(&plain, true), (&audited, false), (&locked, false)] {
+        let mut output = Vec::new();
+        let server = Server::new(Parts::new(config), DrainTime::FOR_CLIENTS, Box::new(|_| ()), &mut output);
+        server.serve(std::io::Cursor::new(messages.clone())).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        assert_eq!(output.contains("hello"), runs, "{output}");
+        assert!(runs || output.contains("it was built without `evidence`"), "{output}");
+    }
+    assert!(!std::path::Path::new("x").exists());
+}
+
 #[cfg(not(feature = "workbench"))]
 #[test]
 fn a_workbench_that_was_left_out_says_so_by_name() {

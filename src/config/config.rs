@@ -390,7 +390,7 @@ impl Config {
         // `*` has no name, and is an error here.
         let star = self.allow.value.iter().filter(|entry| *entry == "*").cloned();
         let names: Vec<String> = self.allow_list().names().iter().cloned().chain(star).collect();
-        let call_tools = if self.background.value { CallTool::NAMES.as_slice() } else { &[] };
+        let call_tools = if self.has_background() { CallTool::NAMES.as_slice() } else { &[] };
         match tool_names(&names, &[which.own_names(), call_tools].concat()) {
             Ok(_) => Ok(()),
             Err(source) => Err(ConfigError::ToolNames {
@@ -412,6 +412,11 @@ impl Config {
         let named = named.map(|directory| here.join(directory)).chain([here.clone()]);
         // Everything is below the root of the file system, the system's own links included.
         named.filter(|directory| directory.parent().is_some()).collect()
+    }
+
+    /// Whether calls can run in the background: if the setting says so, and the build can.
+    pub(crate) fn has_background(&self) -> bool {
+        self.background.value && Feature::Background.is_built()
     }
 
     /// The values of the variables that the operator gives commands, which may be secrets.

@@ -1,4 +1,5 @@
-//! Stands where the guard of programs would, in a build without it: nothing can be demanded of programs, so there is no guard.
+//! Stands where the guard of programs would, in a build without it. Settings can demand nothing of programs there; if a program that
+//! embeds the server does, none runs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,47 +9,46 @@ use thiserror::Error;
 
 use super::{Checked, CommandPaths, Trust, Untrusted};
 
-/// A guard, of which there is none.
+const WHY: &str = "this build has no `--lock` and no `--trust`; it was built without `evidence`";
+
+/// A guard that can check nothing, so it refuses every program.
 #[derive(Debug)]
-pub enum Guard {}
+pub struct Guard(());
 
 impl Guard {
-    /// No guard, since a build without it takes no setting that demands one.
-    pub(crate) fn of(_: Trust, _: Option<&Path>, _: CommandPaths) -> Option<Self> {
-        None
+    pub(crate) fn of(trust: Trust, lock: Option<&Path>, _: CommandPaths) -> Option<Self> {
+        (lock.is_some() || trust != Trust::Any).then_some(Self(()))
     }
 
-    /// Cannot be called.
+    /// Says that nothing can be checked.
     pub fn broken_lock(&self) -> Option<&str> {
-        match *self {}
+        Some(WHY)
     }
 
     pub(crate) fn locks_libraries(&self) -> Option<bool> {
-        match *self {}
+        None
     }
 
     pub(crate) fn locked_files(&self) -> Vec<PathBuf> {
-        match *self {}
+        Vec::new()
     }
 
-    pub(crate) fn prepare(&self, _: &Path, _: Duration) {
-        match *self {}
-    }
+    pub(crate) fn prepare(&self, _: &Path, _: Duration) {}
 
-    /// Cannot be called.
+    /// Refuses the program.
     ///
     /// # Errors
-    /// None.
+    /// [`Untrusted::NoLock`].
     pub fn check(&self, _: &Path, _: Duration) -> Result<Checked, Untrusted> {
-        match *self {}
+        Err(Untrusted::NoLock { why: WHY.to_owned() })
     }
 
-    /// Cannot be called.
+    /// Refuses the program.
     ///
     /// # Errors
-    /// None.
+    /// [`Untrusted::NoLock`].
     pub fn glance(&self, _: &Path) -> Result<(), Untrusted> {
-        match *self {}
+        Err(Untrusted::NoLock { why: WHY.to_owned() })
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
 /// After what time a call is handed over to the background; `None` for never. Without kept output none is, since its
 /// output would be lost.
 pub(super) fn hand_over(config: &Config) -> Option<Duration> {
-    let is_on = config.background.value && config.keep_output.value > 0;
+    let is_on = config.has_background() && config.keep_output.value > 0;
     Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
 }
 

@@ -1,8 +1,10 @@
-//! Stands where the audit log of a session would, in a build without it: nothing is recorded, and nothing waits for it.
+//! Stands where the audit log of a session would, in a build without it. No setting can ask for a log there; if a program that embeds the
+//! server does, nothing can be recorded, so nothing runs.
 
 use std::convert::Infallible;
 use std::io;
 use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::configured::AnchorSettings;
@@ -17,20 +19,33 @@ use crate::config::{Config, LogLevel};
 use crate::exec::StartedCommand;
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
+use crate::text::escape_os;
 use crate::tools::ToolKind;
 
-/// A log to be opened, of which there is none.
-pub(crate) enum AuditPlan {}
+const WHY: &str = "this build has no `--audit`; it was built without `evidence`";
+
+/// A log that can't be opened.
+pub(crate) struct AuditPlan {
+    /// As the operator named it.
+    pub file: PathBuf,
+}
 
 impl AuditPlan {
-    pub(crate) fn of(_: &Config) -> Option<Self> {
-        None
+    pub(crate) fn of(config: &Config) -> Option<Self> {
+        config.audit.value.clone().map(|file| Self { file })
     }
 }
 
-/// No log is asked for, since the build takes no setting that would.
-pub(crate) fn check_audit(_: &Config) -> Result<(), NotStarted> {
-    Ok(())
+/// Refuses to start if a log is asked for.
+///
+/// # Errors
+/// [`NotStarted::Audit`].
+pub(crate) fn check_audit(config: &Config) -> Result<(), NotStarted> {
+    config.audit.value.as_deref().map_or(Ok(()), |file| Err(not_opened(file)))
+}
+
+fn not_opened(file: &Path) -> NotStarted {
+    NotStarted::Audit { file: escape_os(file.as_os_str()).into_owned(), why: WHY.to_owned() }
 }
 
 /// The thread that keeps the log's head elsewhere, of which there is none.
@@ -56,13 +71,18 @@ impl<'a> ReceivedLine<'a> {
     }
 }
 
-/// The audit log of a session, of which there is none.
+/// The audit log of a session: none, or one that can't be written.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Auditor(());
+pub(super) struct Auditor(Option<PathBuf>);
 
 impl Auditor {
-    pub(super) fn new(_: Option<AuditPlan>) -> Self {
-        Self(())
+    pub(super) fn new(plan: Option<AuditPlan>) -> Self {
+        Self(plan.map(|plan| plan.file))
+    }
+
+    /// Says that nothing is recorded that should be.
+    fn record(&self) -> Result<(), NotRun> {
+        if self.is_on() { Err(NotRun::NotRecorded { why: WHY.to_owned() }) } else { Ok(()) }
     }
 
     pub(super) fn write_on_a_thread(&self, _: impl Fn() + Send + 'static) -> io::Result<()> {
@@ -70,11 +90,11 @@ impl Auditor {
     }
 
     pub(super) fn is_on(&self) -> bool {
-        false
+        self.0.is_some()
     }
 
     pub(super) fn broken(&self) -> Option<NotStarted> {
-        None
+        self.0.as_deref().map(not_opened)
     }
 
     pub(super) fn hears(&self, _: Option<&Arc<Implementation>>) {}
@@ -85,15 +105,15 @@ impl Auditor {
         _: Option<&Arc<Implementation>>,
         _: impl FnOnce() -> Vec<DecidedRecord>,
     ) -> Result<(), NotRun> {
-        Ok(())
+        self.record()
     }
 
     pub(super) fn decided_parts(&self, _: Vec<DecidedRecord>) -> Result<(), NotRun> {
-        Ok(())
+        self.record()
     }
 
     pub(super) fn received(&self, _: Received) -> Result<(), NotRun> {
-        Ok(())
+        self.record()
     }
 
     pub(super) fn note(&self, _: impl FnOnce() -> Event) {}

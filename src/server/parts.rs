@@ -159,7 +159,7 @@ impl Parts {
             max_output: config.max_output.value,
             structured: config.structured.value,
             sandbox: confinement.describe_for_models(),
-            background: config.background.value.then_some(BackgroundSettings {
+            background: config.has_background().then_some(BackgroundSettings {
                 keeps_output: config.keep_output.value > 0,
                 max_wait: config.max_timeout.value,
                 max_background: config.max_background.value,
