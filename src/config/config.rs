@@ -97,7 +97,7 @@ pub struct Config {
     pub max_output: Setting<u64>,
     /// Calls that run concurrently: 16 by default, at least 1.
     pub max_concurrent: Setting<usize>,
-    /// Whether calls can run in the background, and clients get the tools for them; on by default.
+    /// Whether calls can run in the background, and clients get the tools for them; on by default, where the build has it.
     pub background: Setting<bool>,
     /// After how long a call that is still running is answered and continues in the background: 50 seconds by default; zero
     /// for never.

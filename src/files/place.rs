@@ -5,7 +5,7 @@ mod elsewhere;
 #[cfg(unix)]
 mod unix;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path};
@@ -18,8 +18,8 @@ use super::Beneath;
 /// which is replaced.
 #[derive(Debug)]
 pub struct Place {
-    pub(crate) directory: Beneath,
-    pub(crate) name: OsString,
+    pub(super) directory: Beneath,
+    pub(super) name: OsString,
 }
 
 /// Why a file can't be written somewhere. The caller adds the name of the file.
@@ -50,6 +50,22 @@ impl From<io::Error> for PlaceError {
 }
 
 impl Place {
+    /// The directory.
+    pub(crate) fn directory(&self) -> &Beneath {
+        &self.directory
+    }
+
+    /// The name in it.
+    pub(crate) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// Another name in the same directory; `None` if it is none, or leads elsewhere.
+    pub(crate) fn beside(&self, name: &OsStr) -> Option<Self> {
+        let directory = self.directory.open_directory(Path::new("")).ok()?;
+        (Path::new(name).file_name() == Some(name)).then(|| Self { directory, name: name.into() })
+    }
+
     /// Opens the directory of the name at the end of `path`. If that directory lies in one of `changeable`, judged by
     /// the path's text, links below that are not followed, because others than the operator may have made them.
     ///

@@ -7,8 +7,8 @@
 //!   program may not run, as [`Untrusted`].
 //! - [`Replaceable`] is something that others than root and the server's user can replace.
 //! - `Contents` is what is known from the bytes of a file.
-//! - `Lock` is a lock file, `lock` makes one from the programs as they are now, and `Difference` is one difference from it.
-//!   A build without `evidence` has no guard and no lock file.
+//! - `demands` has the guard and lock files: `Lock` is one, and `lock` makes one from the programs as they are now. The guard of a build
+//!   without `evidence` refuses every program. [`Trust`] is a demand as settings say it.
 //! - `needed_by` finds what is executed with a program (Unix): its interpreters and loader. env(1) looks interpreters up in
 //!   [`CommandPaths`]. [`Unclear`] is why it is unclear which one runs.
 //! - [`reach_of`] knows programs that start others by their names, and [`KnownPrograms`] by their files; `script` skims what

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::background::Outcome;
 use super::log::Fields;
 use super::not_run::NotRun;
-use super::replies::{AnsweredLost, Reply};
+use super::replies::{AnsweredLost, Outcome, Reply};
 use super::run::{Lifecycle, Server};
 use super::tool_call::ToolCall;
 use crate::config::LogLevel;

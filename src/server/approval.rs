@@ -90,6 +90,7 @@ impl CallToApprove {
         // Checked first, so that nothing far too long is copied.
         let length = match &self.proposal {
             Proposed::Command(proposal) => length_of(proposal, shows),
+            // `line_calls/shown.rs` has both of what is asked of a line here.
             Proposed::Line(line) => line.length(),
         };
         if length + self.terms.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {

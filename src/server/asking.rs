@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::approval::{Answer, AnswerOf, CallToApprove};
-use super::background::TaskChange;
 use super::deadlines::Since;
 use super::event::{Deadline, Progress};
 use super::log::Fields;
@@ -14,6 +13,7 @@ use super::not_run::NotRun;
 use super::observer::{QuestionAnswered, QuestionAsked};
 use super::outgoing::Question;
 use super::questions::{By, Open, SessionEnd, Way, key_in_task, told};
+use super::replies::TaskChange;
 use super::requests::{ApprovedCall, AskedCall, HeldCall};
 use super::run::Server;
 use super::session::RequestContext;

@@ -26,8 +26,9 @@ use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::tools::{CallTool, ToolKind};
 pub(super) use anchor::Anchor;
+pub(super) use plan::AuditPlan;
+pub(crate) use plan::check_audit;
 use plan::not_opened;
-pub(crate) use plan::{AuditPlan, check_audit};
 use shared::{Log, Shared};
 
 /// Why the end of a call is not known.

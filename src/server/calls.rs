@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::approval::CallToApprove;
-use super::background::TaskChange;
 use super::call_threads::{CallDecided, UndecidedCall};
 use super::event::Deadline;
 use super::facts::Facts;
@@ -19,7 +18,7 @@ use super::parts::Parts;
 use super::placing::DecidedIn;
 use super::planned::{CommandCall, Deciding, Planned, Stopped};
 use super::questions::Way;
-use super::replies::Reply;
+use super::replies::{Reply, TaskChange};
 use super::requests::{ApprovedCall, AskedCall, Overdue, Pending, Undecided};
 use super::run::Server;
 use super::sent_words::SentWords;

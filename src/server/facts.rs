@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::log::{Fields, NO_FIELDS};
 use crate::text::Secrets;
 
-/// How many bytes of a call's command are remembered.
+/// The bytes of a call's command that are remembered.
 const LONGEST_COMMAND: usize = 200;
 
 /// The facts about one call.

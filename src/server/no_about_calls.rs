@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::background::{Outcome, TaskChange};
 use super::budget::Charge;
 use super::event::ReadSeen;
-use super::replies::Reply;
+use super::replies::{Outcome, Reply, TaskChange};
 use super::requests::Pending;
 use super::run::Server;
 use super::session::RequestContext;

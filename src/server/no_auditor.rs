@@ -25,13 +25,13 @@ use crate::tools::ToolKind;
 const WHY: &str = "this build has no `--audit`; it was built without `evidence`";
 
 /// A log that can't be opened.
-pub(crate) struct AuditPlan {
+pub(super) struct AuditPlan {
     /// As the operator named it.
     pub file: PathBuf,
 }
 
 impl AuditPlan {
-    pub(crate) fn of(config: &Config) -> Option<Self> {
+    pub(super) fn of(config: &Config) -> Option<Self> {
         config.audit.value.clone().map(|file| Self { file })
     }
 }
@@ -50,14 +50,14 @@ fn not_opened(file: &Path) -> NotStarted {
 
 /// The thread that keeps the log's head elsewhere, of which there is none.
 #[derive(Debug)]
-pub(crate) struct Anchor(Infallible);
+pub(super) struct Anchor(Infallible);
 
 impl Anchor {
-    pub(crate) fn start(_: Option<AnchorSettings>, _: &Auditor, _: EventSender) -> Result<Option<Self>, String> {
+    pub(super) fn start(_: Option<AnchorSettings>, _: &Auditor, _: EventSender) -> Result<Option<Self>, String> {
         Ok(None)
     }
 
-    pub(crate) fn end(self) -> Result<(), String> {
+    pub(super) fn end(self) -> Result<(), String> {
         match self.0 {}
     }
 }

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::event::HowEnded;
 use super::facts::Facts;
 use super::inbox::EventSender;
 use super::requests::LaneName;
 use crate::exec::{Feed, Keeper, Spool};
-use crate::jsonrpc::ErrorObject;
 use crate::mcp::Revision;
 use crate::text::Secrets;
 
@@ -61,21 +58,6 @@ impl Reads {
     pub(super) fn new(_: EventSender) -> Self {
         Self(())
     }
-}
-
-/// A change of a task, of which there is none.
-#[derive(Debug)]
-pub(super) enum TaskChange {
-    Asks(Option<Value>),
-    Works,
-    Runs(u64),
-}
-
-/// The outcome of a task's request.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    Result(Vec<u8>),
-    Error(ErrorObject),
 }
 
 /// The tasks of the session: none.

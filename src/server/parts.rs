@@ -230,8 +230,7 @@ impl Parts {
             unset_for_rules,
             settings_of_others: config.surroundings.settings_of_others(),
             keeper: config
-                .background
-                .value
+                .has_background()
                 .then(|| Keeper::of(configured::temporary_directories(config), config.keep_output.value))
                 .flatten(),
             suggests: None,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::background::TaskChange;
 use super::call_threads::Turn;
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::facts::Facts;
 use super::job::PANICKED;
 use super::log::Fields;
 use super::not_run::NotRun;
+use super::replies::TaskChange;
 use super::requests::{Finished, LaneName, Pending, Work};
 use super::run::{Lifecycle, Server};
 use crate::config::LogLevel;

@@ -11,7 +11,7 @@ pub struct BackgroundSettings {
     pub max_wait: Duration,
     /// The longest run of a call in the background.
     pub max_background: Duration,
-    /// How many calls can run there concurrently.
+    /// The most calls that can run there concurrently.
     pub most_calls: usize,
     /// After what time a call is handed over to the background; zero for never.
     pub hand_over: Duration,

@@ -22,6 +22,9 @@ CARGO = """
 name = "mutants"
 version = "0.0.0"
 edition = "2024"
+[features]
+default = ["rules"]
+rules = []
 [dependencies]
 hmac-sha256 = { version = "1.1.15", default-features = false }
 rustix = { version = "1", default-features = false, features = ["std", "fs", "process", "rand", "thread"] }
@@ -43,6 +46,7 @@ LIBRARY = """
 #![allow(warnings)]
 pub mod files;
 pub mod integrity;
+pub mod network;
 pub mod policy;
 pub mod random;
 pub mod text;

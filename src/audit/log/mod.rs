@@ -2,7 +2,7 @@
 //!
 //! Writing:
 //!
-//! - `writer` writes the records of one session.
+//! - `writer` writes the records of one session, as `settings` say.
 //! - `chain` is the file: its lock, its end, a torn line, and the next file when it is full.
 //! - `shared` is a file to which several processes append, one at a time; `patience` is how long one waits for another.
 //! - `numbers` are those in the names of full files.

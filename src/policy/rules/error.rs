@@ -40,7 +40,7 @@ impl From<PolicyError> for PolicyWarning {
 #[non_exhaustive]
 pub enum Problem {
     /// A policy, in a build that reads none.
-    #[error("this build reads no policies; it was built without `rules`")]
+    #[error("this build has no policies and profiles; it was built without `rules`")]
     NotBuilt,
     /// It is not YAML, or too much of it.
     #[error("{why}")]

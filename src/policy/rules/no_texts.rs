@@ -72,3 +72,8 @@ pub(super) fn check_examples(_: &CommandRule) -> Result<(), PolicyError> {
 pub(super) fn describe(_: &str, source: &Arc<PolicySource>, _: &mut Vec<String>) -> Result<Described, PolicyError> {
     Err(PolicyError { origin: Origin { source: Arc::clone(source), line: 0 }, problem: Problem::NotBuilt })
 }
+
+/// Finds no profile.
+pub(super) fn profile(_: &str, named_by: &Origin) -> Result<&'static Profile, PolicyError> {
+    Err(PolicyError { origin: named_by.clone(), problem: Problem::NotBuilt })
+}

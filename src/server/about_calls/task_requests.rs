@@ -11,10 +11,10 @@ use crate::mcp::{
     seal, takes_tasks, task_id, tasks_required_capabilities, with_related_task,
 };
 use crate::policy::quoted;
-use crate::server::background::{KeptTask, Outcome, TaskChange};
+use crate::server::background::KeptTask;
 use crate::server::budget::Charge;
 use crate::server::event::Deadline;
-use crate::server::replies::Reply;
+use crate::server::replies::{Outcome, Reply, TaskChange};
 use crate::server::requests::{CancelledTask, MOST_READS, Pending};
 use crate::server::run::Server;
 use crate::server::session::RequestContext;

@@ -29,7 +29,7 @@ const VARIABLE: &str = "AUDIT_LOG";
 
 /// The thread that runs the program.
 #[derive(Debug)]
-pub(crate) struct Anchor {
+pub(in crate::server) struct Anchor {
     /// Dropped at the session's end.
     over: Sender<()>,
     thread: JoinHandle<Result<(), String>>,
@@ -42,7 +42,7 @@ impl Anchor {
     ///
     /// # Errors
     /// Why it can't.
-    pub(crate) fn start(
+    pub(in crate::server) fn start(
         settings: Option<AnchorSettings>,
         audit: &Auditor,
         events: EventSender,
@@ -72,7 +72,7 @@ impl Anchor {
     ///
     /// # Errors
     /// Why the head was not kept.
-    pub(crate) fn end(self) -> Result<(), String> {
+    pub(in crate::server) fn end(self) -> Result<(), String> {
         let Self { over, thread, _stop } = self;
         drop(over);
         thread.join().unwrap_or_else(|_| Err("its thread has panicked".to_owned()))

@@ -12,7 +12,7 @@ use crate::server::not_started::NotStarted;
 use crate::text::escape_os;
 
 /// The log of a configuration, which is opened once there is a session to be recorded.
-pub(crate) struct AuditPlan {
+pub(in crate::server) struct AuditPlan {
     /// As the operator named it.
     pub file: PathBuf,
     config: Box<Config>,
@@ -20,7 +20,7 @@ pub(crate) struct AuditPlan {
 
 impl AuditPlan {
     /// Makes the plan; `None` without `--audit`.
-    pub(crate) fn of(config: &Config) -> Option<Self> {
+    pub(in crate::server) fn of(config: &Config) -> Option<Self> {
         let file = config.audit.value.clone()?;
         Some(Self { file, config: Box::new(config.clone()) })
     }

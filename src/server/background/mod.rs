@@ -10,4 +10,4 @@ mod tasks;
 
 pub(super) use kept::KeptCalls;
 pub(super) use reads::{Look, ReadJob, Reads};
-pub(super) use tasks::{KeptTask, Outcome, TaskChange, Tasks};
+pub(super) use tasks::{KeptTask, Tasks};

@@ -13,7 +13,7 @@ use crate::jsonrpc::{ErrorObject, encode};
 use crate::mcp::{Revision, Task, TaskPayload, TaskStatus, says_error};
 use crate::random;
 use crate::server::budget::Charge;
-use crate::server::replies::Reply;
+use crate::server::replies::{Outcome, Reply, TaskChange};
 use crate::text::time::extended;
 
 /// How many ended tasks are kept; a new one replaces the oldest.
@@ -28,25 +28,6 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The prefix of a cursor; the number of a task follows.
 const CURSOR: &str = "after-";
-
-/// A change of a task before its end.
-#[derive(Debug)]
-pub(in crate::server) enum TaskChange {
-    /// A person is being asked. The value is the question in the task; `None` if the person is asked in another way.
-    Asks(Option<Value>),
-    /// A person approved it.
-    Works,
-    /// It is running, as the call with this number.
-    Runs(u64),
-}
-
-/// The outcome of a task's request.
-#[derive(Debug)]
-pub(in crate::server) enum Outcome {
-    /// A result, encoded.
-    Result(Vec<u8>),
-    Error(ErrorObject),
-}
 
 /// A task.
 #[derive(Debug)]

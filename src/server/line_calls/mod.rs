@@ -2,15 +2,15 @@
 //!
 //! - `planned`: the decision on a call before anything runs
 //! - `in_process`: a line of a program that embeds the tools; `alone`: that of `run`; `agents`: that of a hook
-//! - `asked`: the question to a person about one
+//! - `shown`: how a person sees one that is asked about
 //!
 //! A build without them has `no_line_calls` in its place.
 
 mod agents;
 mod alone;
-mod asked;
 mod in_process;
 mod planned;
+mod shown;
 
 pub(crate) use agents::LineVerdict;
 pub(crate) use alone::{Alone, RunEnded};

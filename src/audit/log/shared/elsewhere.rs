@@ -62,7 +62,7 @@ impl SharedFile {
                     return Ok(Locked { shared: self, file, is_another: false, size });
                 }
                 Err(PlaceError::System { source }) if source.raw_os_error() == Some(SHARING) => {
-                    let path = self.place.directory.path().join(&self.place.name);
+                    let path = self.place.directory().path().join(self.place.name());
                     let size = std::fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
                     self.patience.wait(&mut wait, size).map_err(|waited| SharedFileError::Busy { waited })?;
                 }
@@ -88,14 +88,14 @@ impl Locked<'_> {
 
     /// The names in the directory of the file, as far as they can be read.
     pub(crate) fn names(&self) -> Vec<OsString> {
-        let entries = std::fs::read_dir(self.shared.place.directory.path()).into_iter().flatten();
+        let entries = std::fs::read_dir(self.shared.place.directory().path()).into_iter().flatten();
         entries.map_while(Result::ok).map(|entry| entry.file_name()).collect()
     }
 
     /// Another regular file in the same directory.
     pub(crate) fn beside(&self, name: &OsStr) -> Option<File> {
         // The name comes from the file, which anybody may have written.
-        let path = self.shared.place.directory.path().join(Path::new(name).file_name().filter(|last| *last == name)?);
+        let path = self.shared.place.directory().path().join(Path::new(name).file_name().filter(|last| *last == name)?);
         let is_file = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_file());
         is_file.then(|| File::open(path).ok()).flatten()
     }
@@ -105,8 +105,8 @@ impl Locked<'_> {
     /// # Errors
     /// The system's error; `AlreadyExists` if the name is taken.
     pub(crate) fn begin_anew(&mut self, moved_to: &OsString) -> Result<(), SharedFileError> {
-        let directory = self.shared.place.directory.path();
-        let (from, to) = (directory.join(&self.shared.place.name), directory.join(moved_to));
+        let directory = self.shared.place.directory().path();
+        let (from, to) = (directory.join(self.shared.place.name()), directory.join(moved_to));
         if std::fs::symlink_metadata(&to).is_ok() {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
         }

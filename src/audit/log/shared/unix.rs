@@ -91,7 +91,7 @@ impl SharedFile {
 
     /// The place, if the directory that was held is removed and has been made again.
     fn made_again(&self) -> Option<Place> {
-        rustix::fs::fstat(&self.place.directory).ok().filter(|directory| directory.st_nlink == 0)?;
+        rustix::fs::fstat(self.place.directory()).ok().filter(|directory| directory.st_nlink == 0)?;
         let changeable: Vec<&Path> = self.changeable.iter().map(PathBuf::as_path).collect();
         Place::open(&self.path, &changeable).ok()
     }
@@ -116,7 +116,7 @@ impl SharedFile {
                 Err(error) => return Err(io::Error::from(error).into()),
             }
             // From here on the lock is held, and dropped with what follows.
-            match rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW) {
+            match rustix::fs::statat(self.place.directory(), self.place.name(), AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(named) if (named.st_dev, named.st_ino) == self.identity && named.st_nlink > 1 => {
                     unlock(&self.file);
                     return Err(SharedFileError::SecondName);
@@ -181,18 +181,15 @@ impl Locked<'_> {
         use std::os::unix::ffi::OsStringExt;
         // The handle itself may be one that only leads to the directory.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(&self.shared.place.directory, ".", flags, Mode::empty()).and_then(Dir::new);
+        let directory = openat(self.shared.place.directory(), ".", flags, Mode::empty()).and_then(Dir::new);
         let entries = directory.into_iter().flatten().map_while(Result::ok);
         entries.map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec())).collect()
     }
 
     /// Another file of this kind in the same directory.
     pub(crate) fn beside(&self, name: &OsStr) -> Option<File> {
-        let directory = self.shared.place.directory.open_directory(Path::new("")).ok()?;
-        let place = Place { directory, name: name.into() };
         // The name comes from the file, which anybody may have written.
-        let is_name = Path::new(name).file_name() == Some(name);
-        is_name.then(|| appended::open_regular(&place, OpenFor::Reading, false).ok()).flatten()
+        appended::open_regular(&self.shared.place.beside(name)?, OpenFor::Reading, false).ok()
     }
 
     /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place. The new one is
@@ -206,18 +203,18 @@ impl Locked<'_> {
         use rustix::fs::{AtFlags, FlockOperation, flock, statat};
         use rustix::io::Errno;
         let place = &self.shared.place;
-        if statat(&place.directory, moved_to, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        if statat(place.directory(), moved_to, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
         }
         let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
         let unnamed = appended::unnamed(place).filter(|file| lock(file).is_ok());
-        rename(place, &place.name, moved_to)?;
+        rename(place, place.name(), moved_to)?;
         let named = unnamed.filter(|file| appended::give_name(file, place).is_ok());
         let file = match named {
             Some(file) => file,
             // If there can be no new file, as on a full disk, the old one gets its name back, and the next record finds it. If that
             // fails too, the file is gone until the next start.
-            None => appended::create_new(place).inspect_err(|_| drop(rename(place, moved_to, &place.name)))?,
+            None => appended::create_new(place).inspect_err(|_| drop(rename(place, moved_to, place.name())))?,
         };
         // This never waits: a process could hold the lock forever, and the loop would be blocked.
         let busy = || SharedFileError::Busy { waited: Duration::ZERO };
@@ -234,14 +231,16 @@ impl Locked<'_> {
 
 /// Gives a file another name in its directory, in one step, unless something has it.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn rename(Place { directory, .. }: &Place, from: &OsStr, to: &OsStr) -> io::Result<()> {
+fn rename(place: &Place, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    let directory = place.directory();
     rustix::fs::renameat_with(directory, from, directory, to, rustix::fs::RenameFlags::NOREPLACE)?;
     Ok(())
 }
 
 /// The same in two steps, since a rename would replace what has the name.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn rename(Place { directory, .. }: &Place, from: &OsStr, to: &OsStr) -> io::Result<()> {
+fn rename(place: &Place, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    let directory = place.directory();
     use rustix::fs::{AtFlags, linkat, unlinkat};
     linkat(directory, from, directory, to, AtFlags::empty())?;
     unlinkat(directory, from, AtFlags::empty())?;

@@ -18,7 +18,6 @@ use super::redirected::Redirections;
 use super::texts::{self, Profile};
 use super::{DescribedBy, Rules};
 use crate::integrity::reach_of;
-use crate::text::nearest;
 
 /// The largest policy in bytes.
 pub const LARGEST_POLICY: u64 = 256 * 1024;
@@ -54,18 +53,6 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// The rules for the commands that the source itself describes.
-    #[cfg(all(test, unix))]
-    pub fn into_rules(self) -> Vec<Arc<CommandRule>> {
-        self.commands
-    }
-
-    /// Warnings to the operator.
-    #[cfg(all(test, unix))]
-    pub fn warnings(&self) -> &[PolicyWarning] {
-        &self.warnings
-    }
-
     /// Uses the commands of a profile, except those that the source describes itself.
     pub fn use_profile(&mut self, profile: &'static Profile, is_own: impl Fn(&str) -> bool) {
         let others = profile.commands().iter().enumerate().filter(|(_, command)| !is_own(command.name));
@@ -122,7 +109,7 @@ impl Rules {
             let origin = Origin { source: Arc::clone(&flag), line: 0 };
             if !used.contains(name) {
                 let mut described = Described::default();
-                described.use_profile(profile(name, &origin)?, |_| false);
+                described.use_profile(texts::profile(name, &origin)?, |_| false);
                 rules.take(described)?;
                 used.push(name.clone());
             }
@@ -218,14 +205,5 @@ pub(super) fn asked(name: &str) -> Arc<CommandRule> {
     Arc::new(CommandRule {
         stdin: true,
         ..CommandRule::new(name.to_owned(), origin.clone(), lists::any(name, &origin, Effect::Ask))
-    })
-}
-
-/// Finds a shipped profile.
-pub(super) fn profile(name: &str, named_by: &Origin) -> Result<&'static Profile, PolicyError> {
-    Profile::find(name).ok_or_else(|| {
-        let nearest = nearest(name, texts::profile_names()).map(str::to_owned);
-        let problem = Problem::UnknownProfile { name: name.to_owned(), nearest };
-        PolicyError { origin: named_by.clone(), problem }
     })
 }

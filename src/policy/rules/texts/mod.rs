@@ -43,8 +43,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::error::{PolicyError, PolicyWarning, Problem};
-use super::grammar::{CommandRule, OptionRule, PolicySource, Syntax};
-use super::load::{Described, pinned, profile};
+use super::grammar::{CommandRule, OptionRule, Origin, PolicySource, Syntax};
+use super::load::{Described, pinned};
+use crate::text::nearest;
 pub(super) use examples::check as check_examples;
 pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, run_example};
 pub use examples::{decide_example, words_of};
@@ -217,5 +218,14 @@ fn extended(key: &Key, node: &Node, context: &Context<'_>) -> Result<Option<Comm
     base.map(|base| Some(CommandRule { name: key.text.clone(), ..CommandRule::clone(base) })).ok_or_else(|| {
         let (profile, command) = (name.to_owned(), key.text.clone());
         context.error(node.line, Problem::NothingToExtend { profile, command })
+    })
+}
+
+/// Finds a shipped profile.
+pub(super) fn profile(name: &str, named_by: &Origin) -> Result<&'static Profile, PolicyError> {
+    Profile::find(name).ok_or_else(|| {
+        let nearest = nearest(name, profile_names()).map(str::to_owned);
+        let problem = Problem::UnknownProfile { name: name.to_owned(), nearest };
+        PolicyError { origin: named_by.clone(), problem }
     })
 }

@@ -158,20 +158,20 @@ mod tests {
     use super::super::examples;
     use super::*;
     use crate::policy::rules::synopsis;
+    use crate::policy::rules::texts::{Described, describe};
     use crate::policy::subcommands;
 
     /// All rules of a profile, read together.
-    fn read(profile: &Profile) -> crate::policy::rules::texts::Described {
+    fn read(profile: &Profile) -> Described {
         let source = Arc::new(PolicySource::Profile(profile.name.to_owned()));
-        crate::policy::rules::texts::describe(profile.text, &source, &mut Vec::new())
-            .unwrap_or_else(|error| panic!("{error}"))
+        describe(profile.text, &source, &mut Vec::new()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]
     fn commands_that_are_described_by_subcommands_are_known_to_begin_with_one() {
         // The first word of tar is a bundle of options.
         let has_subcommands = |rule: &Arc<CommandRule>| rule.level.levels().len() > 1 && rule.name != "tar";
-        for rule in PROFILES.iter().flat_map(|profile| read(profile).into_rules()).filter(has_subcommands) {
+        for rule in PROFILES.iter().flat_map(|profile| read(profile).commands).filter(has_subcommands) {
             assert_eq!(subcommands::named(&rule.name, &["x".to_owned()]), format!("{} x", rule.name));
         }
     }
@@ -180,14 +180,14 @@ mod tests {
     fn every_profile_is_read_without_a_warning_and_its_examples_come_out_right() {
         for profile in &PROFILES {
             let described = read(profile);
-            let warnings: Vec<String> = described.warnings().iter().map(ToString::to_string).collect();
+            let warnings: Vec<String> = described.warnings.iter().map(ToString::to_string).collect();
             // They run the project's files, and say so.
             let is_known = |warning: &&String| {
                 profile.name.ends_with("-develop") && warning.contains("runs whatever is in the file that a call names")
             };
             let unknown: Vec<&String> = warnings.iter().filter(|warning| !is_known(warning)).collect();
             assert_eq!(unknown, Vec::<&String>::new(), "{}", profile.name);
-            for rule in described.into_rules() {
+            for rule in described.commands {
                 examples::check(&rule).unwrap_or_else(|error| panic!("{error}"));
             }
         }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_command_read_alone_is_what_it_is_among_all() {
         for profile in &PROFILES {
-            let rules = read(profile).into_rules();
+            let rules = read(profile).commands;
             assert_eq!(rules.len(), profile.commands.len(), "{}", profile.name);
             for (place, rule) in rules.iter().enumerate() {
                 assert_eq!(profile.rule(place), Some(rule), "{} {}", profile.name, rule.name);
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_table_says_of_each_command_what_its_rule_says() {
         for profile in &PROFILES {
-            let rules = read(profile).into_rules();
+            let rules = read(profile).commands;
             let known: Vec<_> =
                 profile.commands.iter().map(|known| (known.head(), known.synopsis.to_owned())).collect();
             let read: Vec<_> = rules.iter().map(|rule| (rule.head(), synopsis(rule))).collect();
