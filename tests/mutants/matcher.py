@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Removes each condition of the matcher once, and asks whether a test notices.
 
-`python3 tests/mutants/matcher.py` copies the layers `text`, `files`, `integrity` and `policy` into a crate of their own in a temporary
-directory, puts a switch into each condition of `policy/rules/matcher.rs` and `matcher/value.rs`, builds the tests once, and runs those of
-`policy::rules` with one switch after the other. Exit status 0 where every mutant fails a test, 1 with the names of those that
-survive. A condition that is not found any more is an error: then this table is to be mended.
+`python3 tests/mutants/matcher.py` copies the sources into a temporary directory, puts a switch into each condition of
+`policy/rules/matcher.rs` and `matcher/value.rs`, builds the tests once, and runs those of `policy::rules` with one switch after the
+other. Exit status 0 where every mutant fails a test, 1 with the names of those that survive. A condition that is not found any more
+is an error: then this table is to be mended.
 """
 
 import os
@@ -17,40 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MATCHER = ["src/policy/rules/matcher.rs", "src/policy/rules/matcher/value.rs"]
 
-CARGO = """
-[package]
-name = "mutants"
-version = "0.0.0"
-edition = "2024"
-[features]
-default = ["rules"]
-rules = []
-[dependencies]
-hmac-sha256 = { version = "1.1.15", default-features = false }
-rustix = { version = "1", default-features = false, features = ["std", "fs", "process", "rand", "thread"] }
-saphyr-parser = "0.3"
-serde = { version = "1", features = ["derive"] }
-serde_yaml = { package = "yaml_serde", version = "0.10" }
-serde_json = "1"
-shlex = "2"
-thiserror = "2"
-[dev-dependencies]
-dunce = "1"
-proptest = { version = "1", default-features = false, features = ["std"] }
-tempfile = "3"
-[profile.dev]
-debug = 0
-"""
-
-LIBRARY = """
-#![allow(warnings)]
-pub mod files;
-pub mod integrity;
-pub mod network;
-pub mod policy;
-pub mod random;
-pub mod text;
-pub fn m(number: usize) -> bool {
+# Says which mutant is on.
+SWITCH = """
+/// Whether this mutant is on.
+pub(crate) fn m(number: usize) -> bool {
     static MUTANT: std::sync::LazyLock<usize> =
         std::sync::LazyLock::new(|| std::env::var("MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0));
     *MUTANT == number
@@ -114,8 +84,8 @@ MUTANTS = [
     ("a path is `-`", '&& text != "-"\n', '&& (MUT || text != "-")\n'),
     ("a path is of any length", "text.len() <= DEFAULT_LENGTH", "(MUT || text.len() <= DEFAULT_LENGTH)"),
     ("a path begins with anything", 'may_begin(text, "", position)', '(MUT || may_begin(text, "", position))'),
-    ("a path has any characters", "&& of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))\n        }",
-     "&& (MUT || of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character))))\n        }"),
+    ("a path has any characters", "&& holds_all(of.chars.as_ref(), text)\n        }",
+     "&& (MUT || holds_all(of.chars.as_ref(), text))\n        }"),
     ("no `-` behind `--`", "Some('-') if position", "Some('-') if !MUT && position"),
     ("no `-` in an attached value", "Some('-' | '+') if position", "Some('-' | '+') if !MUT && position"),
     ("`-` and `+` begin every value", "position == Position::Attached =>", "(MUT || position == Position::Attached) =>"),
@@ -125,8 +95,8 @@ MUTANTS = [
     ("what is relative begins with `/`", "!text.starts_with(is_slash) &&", "(MUT || !text.starts_with(is_slash)) &&"),
     ("what is relative has `..`", '!text.split(is_slash).any(|part| part == "..")', '(MUT || !text.split(is_slash).any(|part| part == ".."))'),
     ("a text is of any length", "text.chars().count() <= of.max_length", "(MUT || text.chars().count() <= of.max_length)"),
-    ("a text has any characters", "&& of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))\n        && (!of.relative",
-     "&& (MUT || of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character))))\n        && (!of.relative"),
+    ("a text has any characters", "&& holds_all(of.chars.as_ref(), text)\n        && (!of.relative",
+     "&& (MUT || holds_all(of.chars.as_ref(), text))\n        && (!of.relative"),
     ("`must_begin` does nothing", "(of.must_begin.is_empty()", "(MUT || of.must_begin.is_empty()"),
     ("a number has leading zeros", "is_plain && is_number &&", "(MUT || is_plain) && is_number &&"),
     ("a number has other characters than digits", "&& is_number &&", "&& (MUT || is_number) &&"),
@@ -137,13 +107,14 @@ MUTANTS = [
 def main():
     with tempfile.TemporaryDirectory() as directory:
         crate = Path(directory)
-        (crate / "src").mkdir()
-        for layer in ["text", "files", "integrity", "policy"]:
-            shutil.copytree(ROOT / "src" / layer, crate / "src" / layer)
-        shutil.copy(ROOT / "src/random.rs", crate / "src")
-        (crate / "Cargo.toml").write_text(CARGO)
-        (crate / "src/lib.rs").write_text(LIBRARY)
-        shutil.copy(ROOT / "Cargo.lock", crate)
+        shutil.copytree(ROOT / "src", crate / "src")
+        for name in ["Cargo.toml", "Cargo.lock"]:
+            shutil.copy(ROOT / name, crate)
+        # Read by tests, and named by the manifest.
+        for name in ["README.md", "fixtures", "spec", "tests"]:
+            (crate / name).symlink_to(ROOT / name)
+        with (crate / "src/lib.rs").open("a") as library:
+            library.write(SWITCH)
         codes = {file: (ROOT / file).read_text() for file in MATCHER}
         # What a mutant lets through falls to the last arm.
         anywhere = "(Takes::Value { value, place: ValuePlace::Anywhere }, None) =>"
