@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The largest lock file in bytes, which is a demand too.
+/// The largest lock file in bytes.
 pub(crate) const LARGEST_LOCK: u64 = 16 * 1024 * 1024;
 
 /// Which programs may run, by who can replace them.

@@ -68,7 +68,7 @@ struct Context<'n> {
     known_types: RefCell<HashMap<&'n str, types::Typed>>,
     /// The sets that were read so far, since many forms use the same one.
     known_sets: RefCell<KnownSets<'n>>,
-    /// How many options all forms have so far.
+    /// The options of all forms so far.
     options: Cell<usize>,
 }
 
