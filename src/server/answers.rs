@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::log::Fields;
 use super::not_run::NotRun;
-use super::replies::{AnsweredLost, Outcome, Reply};
+use super::outcome::Outcome;
+use super::replies::{AnsweredLost, Reply};
 use super::run::{Lifecycle, Server};
 use super::tool_call::ToolCall;
 use crate::config::LogLevel;

@@ -50,6 +50,7 @@ mod not_found;
 mod not_run;
 mod not_started;
 mod observer;
+mod outcome;
 mod outgoing;
 mod parts;
 mod placing;

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::budget::Charge;
 use super::event::ReadSeen;
-use super::replies::{Outcome, Reply, TaskChange};
+use super::outcome::{Outcome, TaskChange};
+use super::replies::Reply;
 use super::requests::Pending;
 use super::run::Server;
 use super::session::RequestContext;

@@ -9,8 +9,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use serde_json::Value;
-
 use super::budget::{Budget, Charge, OverBudget};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, RequestId, encode};
 
@@ -272,25 +270,6 @@ impl Batch {
     fn into_line(self) -> Option<Vec<u8>> {
         if self.responses.is_empty() { None } else { Some(encode::batch(&self.responses)) }
     }
-}
-
-/// A change of a task before its end.
-#[derive(Debug)]
-pub(super) enum TaskChange {
-    /// A person is being asked. The value is the question in the task; `None` if the person is asked in another way.
-    Asks(Option<Value>),
-    /// A person approved it.
-    Works,
-    /// It is running, as the call with this number.
-    Runs(u64),
-}
-
-/// How a request is answered.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// A result, encoded.
-    Result(Vec<u8>),
-    Error(ErrorObject),
 }
 
 #[cfg(test)]

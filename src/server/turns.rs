@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::job::PANICKED;
 use super::log::Fields;
 use super::not_run::NotRun;
-use super::replies::TaskChange;
+use super::outcome::TaskChange;
 use super::requests::{Finished, LaneName, Pending, Work};
 use super::run::{Lifecycle, Server};
 use crate::config::LogLevel;

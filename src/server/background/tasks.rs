@@ -13,7 +13,8 @@ use crate::jsonrpc::{ErrorObject, encode};
 use crate::mcp::{Revision, Task, TaskPayload, TaskStatus, says_error};
 use crate::random;
 use crate::server::budget::Charge;
-use crate::server::replies::{Outcome, Reply, TaskChange};
+use crate::server::outcome::{Outcome, TaskChange};
+use crate::server::replies::Reply;
 use crate::text::time::extended;
 
 /// How many ended tasks are kept; a new one replaces the oldest.
