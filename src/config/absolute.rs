@@ -13,7 +13,7 @@ use super::flags::Flags;
 use super::given::Given;
 use super::spec::{Spec, Takes};
 use super::variables::Surroundings;
-use crate::policy::rules::written;
+use crate::policy::written;
 
 /// The arguments that mean in any directory what `flags` mean in the directory of `surroundings`. A relative path in the file
 /// of `--config` becomes a flag, unless a flag overrides it anyway; a list with a comma in a path can't, and stays in the file.

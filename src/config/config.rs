@@ -17,10 +17,10 @@ use super::variables::Surroundings;
 use super::words::{LogFormat, RootsMode};
 use crate::exec::{Limits, ResourceLimits};
 use crate::files::{Beneath, Sha256};
-use crate::integrity::{KnownPrograms, Trust};
+use crate::integrity::Trust;
 use crate::network::Network;
-use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, PolicyText, Rules};
-use crate::policy::{AllowList, Lines, Programs, SearchPath};
+use crate::policy::rules::Rules;
+use crate::policy::{AllowList, Lines};
 use crate::sandbox::{Level, Preset};
 use crate::tools::{CallTool, WhichTools, tool_names};
 
@@ -314,68 +314,6 @@ impl Config {
         } else {
             None
         }
-    }
-
-    /// The entries of the allow-list that are one word; and as rules are made of them, those of several words and all that a
-    /// person approves.
-    pub(crate) fn list_entries(&self) -> (Vec<String>, Vec<ListEntry>) {
-        let (single, several): (Vec<String>, Vec<String>) =
-            self.allow.value.iter().cloned().partition(|entry| !entry::has_several_words(entry));
-        let entry = |effect| move |text: &String| ListEntry { text: text.clone(), effect };
-        let asked = self.ask.value.iter().map(entry(Effect::Ask));
-        let entries = several.iter().map(entry(Effect::Allow)).chain(asked).collect();
-        (single, entries)
-    }
-
-    /// Reads the policies, and makes rules of them and of the entries that have several words.
-    pub(super) fn read_rules(&mut self, from: FileFrom<'_>) -> Result<(), ConfigError> {
-        let (single, mut entries) = self.list_entries();
-        if self.policy.value.is_empty() && self.profile.value.is_empty() && entries.is_empty() {
-            return self.check_lines(&Rules::default());
-        }
-        let star = single.iter().filter(|entry| *entry == "*");
-        entries.extend(star.map(|text| ListEntry { text: text.clone(), effect: Effect::Allow }));
-        let texts = file::policies(&self.policy, &self.surroundings.directory, from)?;
-        if self.audit.value.is_some() {
-            let digest = |text: &PolicyText| (text.file.clone(), Sha256::of(&text.text));
-            self.policy_digests = texts.iter().map(digest).collect();
-        }
-        let of_policy = |source| ConfigError::Policy { source: Box::new(source) };
-        let mut rules = Rules::load(&texts, &self.profile.value, &entries).map_err(of_policy)?;
-        if let Some(project) = &self.project_dir.value {
-            rules.set_project(&self.surroundings.directory.join(project));
-        }
-        let search_path = SearchPath::new(self.surroundings.variable("PATH"));
-        let known = KnownPrograms::new(search_path.entries());
-        let programs = Programs::new(search_path, self.surroundings.directory.clone());
-        let name_of = |sought: &str| known.name_of(programs.find_listed(sought)?.path());
-        rules.check_programs(name_of).map_err(of_policy)?;
-        // Asking about every call of an allowed command only narrows what may run.
-        let is_narrower = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::Ask) && rule.asks_always();
-        let twice = single.iter().filter_map(|entry| rules.get(entry)).find(|rule| !is_narrower(rule));
-        if let Some(rule) = twice {
-            let (command, allow_source) = (rule.name.clone(), self.allow.source.clone());
-            return Err(ConfigError::DescribedTwice { command, described: rule.origin.clone(), allow_source });
-        }
-        // cmd.exe does not split a line into words: each program does that itself, in its own way.
-        let is_cmd = cfg!(windows) && self.tools.value.has_shell();
-        let unusable = if is_cmd { rules.iter().find(|rule| !rule.is_plain_any()) } else { None };
-        if let Some(rule) = unusable {
-            let (command, described) = (rule.name.clone(), rule.origin.clone());
-            return Err(ConfigError::RuleOnCmd { command, described, which: self.tools.value });
-        }
-        self.check_lines(&rules)?;
-        self.rules = Arc::new(rules);
-        Ok(())
-    }
-
-    /// Makes sure that no line can write a program and run it.
-    fn check_lines(&self, rules: &Rules) -> Result<(), ConfigError> {
-        let writes_anything = rules.redirections().is_none_or(|redirections| redirections.write.is_none());
-        if self.lines.value == Lines::Files && self.allow_project_commands.value && writes_anything {
-            return Err(ConfigError::LinesWriteProject { lines_source: self.lines.source.clone() });
-        }
-        Ok(())
     }
 
     /// Fills an empty allow-list with the set `@shell`, and makes sure that each command can have a tool of its own.

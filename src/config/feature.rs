@@ -2,6 +2,9 @@
 
 use super::error::ConfigError;
 use super::given::Given;
+use crate::exec::spool;
+use crate::integrity::demands;
+use crate::policy::{rules, shell_command};
 
 /// A room that a build may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +21,12 @@ pub(crate) enum Feature {
 impl Feature {
     pub(crate) const fn is_built(self) -> bool {
         match self {
-            Self::Background => cfg!(feature = "background"),
-            Self::Evidence => cfg!(feature = "evidence"),
+            Self::Background => spool::IS_BUILT,
+            Self::Evidence => demands::IS_BUILT,
             Self::Limits => cfg!(feature = "limits"),
             Self::Lines => cfg!(feature = "lines"),
-            Self::Rules => cfg!(feature = "rules"),
-            Self::Shell => cfg!(feature = "shell"),
+            Self::Rules => rules::IS_BUILT,
+            Self::Shell => shell_command::IS_BUILT,
             Self::Workbench => cfg!(feature = "workbench"),
         }
     }
@@ -49,7 +52,7 @@ impl Feature {
             }
             "audit" | "audit-sync" | "audit-max-size" | "audit-anchor" | "lock" | "trust" => Some(Self::Evidence),
             "max-memory" | "max-cpu" | "max-processes" | "max-file-size" | "max-open-files" => Some(Self::Limits),
-            "policy" | "profile" => Some(Self::Rules),
+            "policy" | "profile" | "ask" | "ask-with" | "ask-timeout" => Some(Self::Rules),
             "shell" => Some(Self::Shell),
             "record" | "record-force" | "record-required" => Some(Self::Workbench),
             _ => None,
@@ -100,6 +103,6 @@ mod tests {
             Feature::Shell,
             Feature::Workbench,
         ];
-        assert_eq!(all.map(of), [5, 6, 5, 2, 1, 3]);
+        assert_eq!(all.map(of), [5, 6, 5, 5, 1, 3]);
     }
 }

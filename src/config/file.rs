@@ -21,7 +21,6 @@ use super::spec::{Spec, Takes};
 use super::table::{CONFIG, ON_OR_OFF, SETTINGS};
 use crate::files::{Beneath, ReadError, into_text, read_regular};
 use crate::integrity::LARGEST_LOCK;
-use crate::policy::rules::{LARGEST_POLICY, PolicyText};
 use crate::text::nearest;
 
 /// The largest file in bytes.
@@ -41,7 +40,7 @@ pub(super) enum FileFrom<'a> {
 }
 
 impl FileFrom<'_> {
-    fn read(self, directory: &Path, name: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
+    pub(super) fn read(self, directory: &Path, name: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
         match self {
             Self::Anywhere => read_regular(&directory.join(name), most),
             Self::Beneath(outer) => read_beneath(outer, name, most),
@@ -67,23 +66,6 @@ pub(super) fn given(
         source,
     })?;
     parse(&text, name)
-}
-
-/// The texts of the policies that are named; relative names start from `directory`.
-///
-/// # Errors
-/// A file that can't be read.
-pub(super) fn policies(
-    files: &Setting<Vec<PathBuf>>,
-    directory: &Path,
-    from: FileFrom<'_>,
-) -> Result<Vec<PolicyText>, ConfigError> {
-    let read = |name: &PathBuf| {
-        let failed = |source| ConfigError::PolicyFile { file: name.clone(), named_by: files.source.clone(), source };
-        let text = from.read(directory, name, LARGEST_POLICY).and_then(into_text).map_err(failed)?;
-        Ok(PolicyText { file: name.clone(), text })
-    };
-    files.value.iter().map(read).collect()
 }
 
 /// Makes sure that the lock file, which is read later by its path, is where [`FileFrom`] allows it.

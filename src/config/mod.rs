@@ -38,6 +38,8 @@ mod flags;
 mod given;
 mod log_level;
 mod replayable;
+#[cfg_attr(not(feature = "rules"), path = "no_rules.rs")]
+mod rules;
 mod schema;
 mod setting;
 mod spec;

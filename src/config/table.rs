@@ -12,7 +12,7 @@ use super::log_level::LogLevel;
 use super::setting::Setting;
 use super::spec::{Group, Shown, Spec, Takes};
 use super::words::{self, LogFormat, RootsMode};
-use crate::policy::rules::written;
+use crate::policy::written;
 
 /// The flag that names the file; the file itself can't set it.
 pub(super) const CONFIG: &str = "config";

@@ -9,6 +9,9 @@ use thiserror::Error;
 
 use super::{Checked, CommandPaths, Trust, Untrusted};
 
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = false;
+
 const WHY: &str = "this build has no `--lock` and no `--trust`; it was built without `evidence`";
 
 /// A guard that can check nothing, so it refuses every program.

@@ -42,6 +42,16 @@ pub enum Rule {
     Project(PathBuf),
 }
 
+impl Rule {
+    /// The name or path by which the program of a call is looked for whose first word this is.
+    pub(super) fn sought<'a>(&'a self, word: &'a str) -> &'a str {
+        match self {
+            Self::Described(rule) => rule.sought(),
+            Self::Entry(_) | Self::Any | Self::Project(_) => word,
+        }
+    }
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

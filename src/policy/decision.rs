@@ -1,17 +1,14 @@
 //! The decision: one pure function, the only one that makes an [`AllowedCommand`]. Only
 //! [`Policy`](super::Policy) calls it, always with the program that it found itself.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::proposal::{Approved, Proposal};
-use super::reading::changes_reading;
-use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim};
+use super::rules::{self, Approved, Asks, CommandRule, EnvRule, HeldClaim, Judged, LineVariables};
 use super::{
-    AllowList, CommandLine, CommandLineError, DescribedAt, DirectoryError, Explanation, Program, Refusal, RefusalKind,
-    Rule, VariableBar, WorkingDirectory, subcommands,
+    AllowList, CommandLine, CommandLineError, DirectoryError, Explanation, Program, Refusal, Rule, WorkingDirectory,
+    subcommands,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -131,37 +128,34 @@ pub(super) struct Facts {
     pub program: Option<Program>,
     /// Why the guard does not trust the program.
     pub untrusted: Option<Untrusted>,
-    /// The program's file, if a person has to approve the call.
-    pub state: Option<FileState>,
-    /// The rule's verdict on the arguments; `None` if no rule describes them, or if they were not looked at.
+    /// The rule's verdict on the call; `None` if no rule describes it, or if it was not looked at.
     pub judged: Option<Judged>,
     /// Whether the call has an `input`.
     pub has_input: bool,
-    /// Whether the rule allows the directory.
-    pub is_in_rule: bool,
     /// The variables that a line sets for it.
-    pub variables: BTreeMap<String, LineVariable>,
+    pub variables: LineVariables,
 }
 
-/// A rule's verdict on the arguments of a call.
+/// The command as its entry or rule lets a call run it.
 #[derive(Debug)]
-pub(super) struct Judged {
-    pub decision: Expected,
-    pub refusal: Option<String>,
-    pub reason: Option<String>,
+pub(super) struct Granted {
+    /// Its rule; `None` if only its name is allowed.
+    pub rule: Option<Arc<CommandRule>>,
+    /// The command and its subcommands, if the rule describes them.
+    pub level: Option<String>,
     /// The words that run: the client's, with those that the rule inserts.
     pub words: Vec<String>,
-    /// The client's words without secrets.
-    pub shown: Vec<String>,
-    /// The same with the words that the rule inserts; empty if the call is refused.
-    pub shown_inserted: Vec<String>,
-    /// The words that run and have a secret part: the number of the word, and the byte from which it is secret.
-    pub secrets: Vec<(usize, usize)>,
-    pub described: DescribedAt,
     pub claims: Vec<HeldClaim>,
-    /// The rule's settings for the environment of the call.
     pub env: EnvRule,
-    pub refusal_kind: RefusalKind,
+    /// The question to a person, if one has to approve it.
+    pub asks: Option<Asks>,
+}
+
+impl Granted {
+    /// All of a command whose name is allowed.
+    fn any(words: Vec<String>) -> Self {
+        Self { rule: None, level: None, words, claims: Vec::new(), env: EnvRule::default(), asks: None }
+    }
 }
 
 /// Decides whether a command runs. Pure: everything that it rests on is in its arguments.
@@ -187,159 +181,44 @@ fn decide_in_order(
     approved: Approved<'_>,
     explanation: &mut Explanation,
 ) -> Result<AllowedCommand, Refusal> {
-    explanation.refusal_kind = refusal_kind(&facts, command.is_err());
-    let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule, variables } = facts;
-    let env = judged.as_ref().map(|judged| &judged.env);
-    let describes = matches!(&rule, Some(Rule::Described(rule)) if rule.describes_arguments());
+    rules::explain(&facts, command.is_err(), explanation);
+    let Facts { rule, directory, program, untrusted, judged, has_input, variables } = facts;
     explanation.has_input = has_input;
-    (explanation.variables, explanation.barred) = not_accepted(&variables, env, describes);
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
-    explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
-    explanation.described = judged.as_ref().map(|judged| judged.described.clone());
-    explanation.secrets = judged.as_ref().map(|judged| judged.secrets.clone()).unwrap_or_default();
+    if judged.is_none() {
+        explanation.words = command.words().to_vec();
+    }
     let word = command.word().to_owned();
-    let Some(rule) = rule else {
-        return Err(Refusal::NotAllowed { word, allowed: allow.listed() });
-    };
+    let not_allowed = || Refusal::NotAllowed { word: word.clone(), allowed: allow.listed() };
+    let rule = rule.ok_or_else(not_allowed)?;
     explanation.rule = Some(rule.clone());
     let directory = directory?;
     explanation.directory = Some(directory.path().to_owned());
-    let mut asks = None;
-    let (rule, level, words, shown_inserted, claims, mut env) = match rule {
-        Rule::Entry(_) | Rule::Any | Rule::Project(_) => {
-            (None, None, command.into_words(), Vec::new(), Vec::new(), EnvRule::default())
-        }
-        Rule::Described(rule) => {
-            // Nobody has looked at the arguments, so nothing allows them.
-            let Some(judged) = judged else {
-                return Err(Refusal::NotAllowed { word, allowed: allow.listed() });
-            };
-            match (judged.decision, judged.refusal) {
-                (Expected::Allow, _) => {}
-                (Expected::Ask, sentence) => asks = Some((sentence.unwrap_or_default(), judged.reason)),
-                (Expected::Refuse, reason) => return Err(Refusal::Arguments { reason: reason.unwrap_or_default() }),
-            }
-            if has_input && !rule.stdin {
-                return Err(Refusal::Input { word });
-            }
-            if !is_in_rule {
-                return Err(Refusal::OutsideOfRule { word, under: rule.cwd_under.clone() });
-            }
-            let is_any = matches!(rule.level.arguments, Arguments::Any { .. });
-            let level = Some(judged.described.level).filter(|_| !is_any);
-            (Some(rule), level, judged.words, judged.shown_inserted, judged.claims, judged.env)
-        }
+    let sought = rule.sought(&word).to_owned();
+    let mut granted = match rule {
+        Rule::Entry(_) | Rule::Any | Rule::Project(_) => Granted::any(command.into_words()),
+        Rule::Described(rule) => rules::granted(rule, judged.ok_or_else(not_allowed)?, (&word, has_input))?,
     };
-    if !variables.is_empty() {
-        let describes_arguments = rule.as_ref().is_some_and(|rule| rule.describes_arguments());
-        add_variables(&mut env, variables, (&word, describes_arguments))?;
-    }
-    let sought = rule.as_ref().map_or_else(|| word.clone(), |rule| rule.sought().to_owned());
+    rules::add_variables(&mut granted, &word, variables)?;
     let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone(), sought: sought.clone() })?;
     explanation.program = Some(program.path().to_owned());
     if let Some(source) = untrusted {
         return Err(Refusal::Untrusted { word, source });
     }
     let program = program.path().to_owned();
-    let Some((rule, (sentence, reason))) = rule.clone().zip(asks) else {
-        let claims = used(claims, rule.as_deref());
-        return Ok(AllowedCommand { level, program, words, directory, rule, claims, env, approved: None });
-    };
-    let Some(state) = state else { return Err(Refusal::ProgramNotFound { word: rule.name.clone(), sought }) };
-    let (held, path) = Proposal::held_in(&directory);
-    let proposal = Proposal {
-        sentence,
-        reason,
-        rule: Arc::clone(&rule),
-        shown: explanation.words.clone(),
-        shown_inserted,
-        words,
-        program: Some((program.clone(), state.clone())),
-        directory: held,
-        path,
-        claims,
-        env,
-        changes: Vec::new(),
-    };
-    let is_approved_before = approved.before.iter().any(|before| proposal.is_same(before));
-    match approved.now.map(|now| proposal.difference(now)) {
-        Some(Some(what)) if !is_approved_before => Err(Refusal::ChangedSinceApproval { what }),
-        None if !is_approved_before => Err(Refusal::NeedsApproval(Box::new(proposal))),
-        Some(_) | None => {
-            let Proposal { words, claims, env, .. } = proposal;
-            let claims = used(claims, Some(&rule));
-            let (rule, approved) = (Some(rule), Some(state));
-            Ok(AllowedCommand { level, program, words, directory, rule, claims, env, approved })
+    let (granted, approved) = match granted.asks.take() {
+        None => (granted, None),
+        Some(asks) => {
+            let (granted, state) =
+                asks.approve(granted, (&program, &directory), (&sought, &explanation.words), approved)?;
+            (granted, Some(state))
         }
-    }
-}
-
-/// How firmly a command is refused, if it is.
-fn refusal_kind(facts: &Facts, is_no_command: bool) -> RefusalKind {
-    match (&facts.judged, &facts.rule) {
-        _ if is_no_command => RefusalKind::Unclear,
-        (Some(judged), _) if facts.untrusted.is_some() => judged.refusal_kind.max(RefusalKind::Unclear),
-        (Some(judged), _) => judged.refusal_kind,
-        (None, _) if facts.untrusted.is_some() => RefusalKind::Unclear,
-        (None, Some(Rule::Described(rule))) if rule.denies() => RefusalKind::Unclear,
-        (None, Some(_) | None) => RefusalKind::Undescribed,
-    }
-}
-
-/// A variable that a line sets for a command.
-#[derive(Debug)]
-pub(super) struct LineVariable {
-    pub value: String,
-    /// Whether the operator lets lines set it for every command.
-    pub is_named: bool,
-}
-
-/// Adds the variables that a line sets, as far as they are allowed. What the rule says itself stays, and where it describes arguments, none
-/// changes how the program reads them.
-fn add_variables(
-    env: &mut EnvRule,
-    variables: BTreeMap<String, LineVariable>,
-    (word, describes_arguments): (&str, bool),
-) -> Result<(), Refusal> {
-    for (name, LineVariable { value, is_named }) in variables {
-        let bar = match () {
-            () if env.set.contains_key(&name) => Some(VariableBar::Set),
-            () if env.unset.contains(&name) => Some(VariableBar::Removed),
-            () if describes_arguments && changes_reading(name.as_ref()) => Some(VariableBar::Reading),
-            () => (!is_named && !env.accepts(&name, &value)).then_some(VariableBar::NotNamed),
-        };
-        if let Some(bar) = bar {
-            return Err(Refusal::Variable { word: word.to_owned(), name, bar });
-        }
-        env.set.insert(name, value);
-    }
-    Ok(())
-}
-
-/// The variables that a line may set only if the operator says so, and those that it may not set whatever is said. If there are any of
-/// the latter, the former don't matter.
-fn not_accepted(
-    variables: &BTreeMap<String, LineVariable>,
-    env: Option<&EnvRule>,
-    describes: bool,
-) -> (Vec<String>, Vec<String>) {
-    let is_of_rule = |name: &&String| {
-        env.is_some_and(|env| env.set.contains_key(*name) || env.unset.contains(*name))
-            || describes && changes_reading(name.as_ref())
     };
-    let barred: Vec<String> = variables.keys().filter(is_of_rule).cloned().collect();
-    if !barred.is_empty() {
-        return (Vec::new(), barred);
-    }
-    let is_accepted = |name: &str, value: &str| env.is_some_and(|env| env.accepts(name, value));
-    let open = variables.iter().filter(|(name, set)| !set.is_named && !is_accepted(name, &set.value));
-    (open.map(|(name, _)| name.clone()).collect(), barred)
-}
-
-/// The paths that the sandbox of the rule grants. A call may have to wait for its turn, and holds no others open meanwhile.
-fn used(claims: Vec<HeldClaim>, rule: Option<&CommandRule>) -> Vec<HeldClaim> {
-    if rule.is_some_and(|rule| rule.sandbox.paths_claimed) { claims } else { Vec::new() }
+    let Granted { rule, level, words, claims, env, asks: _ } = granted;
+    // A call may have to wait for its turn, and holds no paths open meanwhile that its sandbox does not grant.
+    let claims = if rule.as_ref().is_some_and(|rule| rule.sandbox.paths_claimed) { claims } else { Vec::new() };
+    Ok(AllowedCommand { level, program, words, directory, rule, claims, env, approved })
 }
 
 #[cfg(test)]

@@ -12,9 +12,14 @@ use super::base::Base;
 use super::client_roots::{Bound, Bounds};
 use super::directory_error::{DirectoryError, PROJECT, ROOTS, WORKSPACE};
 use super::opened::{NotOpened, Opened};
-use super::rules::{MOST_STEPS, MOST_STEPS_TOGETHER};
 use super::{ClientRoots, DirectorySettings, Protected, Roots, WorkingDirectory};
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
+
+/// How many parts the paths of one call may have together, with those of the links that they lead through. The loop walks them
+/// itself, and serves nobody else meanwhile.
+pub(crate) const MOST_STEPS: usize = 16_384;
+/// The same for calls that are decided together, such as those of a batch.
+pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
 /// Where the project directory comes from if the operator named none.
 pub(super) const FIRST_ROOT: &str = "the client's first root";
@@ -22,20 +27,20 @@ pub(super) const FIRST_ROOT: &str = "the client's first root";
 /// The operator's directories and the client's roots. Resolves the `cwd` of calls.
 #[derive(Debug, Clone)]
 pub struct Directories {
-    settings: Arc<DirectorySettings>,
-    server: Opened,
-    cwd: Option<Opened>,
-    roots: Option<Vec<Opened>>,
-    workspace: Option<Opened>,
-    project: Option<Opened>,
+    pub(super) settings: Arc<DirectorySettings>,
+    pub(super) server: Opened,
+    pub(super) cwd: Option<Opened>,
+    pub(super) roots: Option<Vec<Opened>>,
+    pub(super) workspace: Option<Opened>,
+    pub(super) project: Option<Opened>,
     /// Where the project directory comes from, for messages.
     project_setting: &'static str,
     /// The client's roots, cut to the operator's bounds; empty if it has none.
-    client: Vec<Arc<Held>>,
+    pub(super) client: Vec<Arc<Held>>,
     /// The client's roots that do not count, because the operator named no directory that they could lie in.
-    unbounded: Vec<Arc<Held>>,
+    pub(super) unbounded: Vec<Arc<Held>>,
     /// Files that no call writes, whatever a rule says; found when a call is first about to write.
-    protected: Arc<LazyLock<Vec<Protected>, Finds>>,
+    pub(super) protected: Arc<LazyLock<Vec<Protected>, Finds>>,
     /// How many parts of paths may still be walked until [`Self::limit_steps`]; no limit if that is never called.
     steps: Arc<AtomicUsize>,
 }
@@ -354,14 +359,14 @@ impl Directories {
     }
 
     /// The roots and the workspace; `None` if the operator set none.
-    fn usable_bounds(&self) -> Result<UsableBounds<'_>, DirectoryError> {
+    pub(super) fn usable_bounds(&self) -> Result<UsableBounds<'_>, DirectoryError> {
         let roots = self.usable_roots()?;
         let workspace = self.workspace.as_ref().map(|workspace| usable(workspace, WORKSPACE)).transpose()?;
         Ok((roots, workspace))
     }
 
     /// The roots; `None` if the operator set none.
-    fn usable_roots(&self) -> Result<Option<Vec<&Arc<Held>>>, DirectoryError> {
+    pub(super) fn usable_roots(&self) -> Result<Option<Vec<&Arc<Held>>>, DirectoryError> {
         let Some(roots) = &self.roots else { return Ok(None) };
         if roots.is_empty() {
             return Err(DirectoryError::NoRoots);
@@ -380,7 +385,6 @@ fn usable<'a>(directory: &'a Opened, setting: &'static str) -> Result<&'a Arc<He
 }
 
 mod contradictions;
-mod measured;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;

@@ -1,17 +1,12 @@
 //! The evaluation of a call: gathers what the decision needs, and decides. One-shot calls, `check`, `explain_refusal` and
 //! programs that embed the crate all go through it.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use super::decision::{self, Facts, Judged, LineVariable};
-use super::proposal::Approved;
-use super::rules::{CommandRule, Expected, HIDDEN, Match, OnDisk};
+use super::decision::{self, Facts};
+use super::rules::{Approved, Judged, LineVariables};
 use super::{
-    CommandLine, CommandLineError, Decision, DescribedAt, Directories, DirectoryError, Policy, Program, Refusal,
-    RefusalKind, Rule, WorkingDirectory, is_path,
+    CommandLine, CommandLineError, Decision, Directories, DirectoryError, Policy, Refusal, RefusalKind, Rule,
+    WorkingDirectory,
 };
-use crate::files::FileState;
 
 /// The facts about a call that a decision needs.
 #[derive(Debug)]
@@ -32,7 +27,7 @@ pub(super) struct InPlace<'a> {
     pub directory: Result<WorkingDirectory, DirectoryError>,
     pub has_input: bool,
     /// The variables that its line sets for it.
-    pub variables: BTreeMap<String, LineVariable>,
+    pub variables: LineVariables,
     pub approved: Approved<'a>,
 }
 
@@ -49,7 +44,10 @@ impl Policy {
     pub fn evaluate(&self, directories: &Directories, asked: Requested<'_>) -> Decision {
         let Requested { command, cwd, has_input, approved } = asked;
         let directory = directories.resolve(cwd);
-        self.evaluate_in(directories, InPlace { command, directory, has_input, variables: BTreeMap::new(), approved })
+        self.evaluate_in(
+            directories,
+            InPlace { command, directory, has_input, variables: Default::default(), approved },
+        )
     }
 
     /// The same for a command whose directory is already known, as in a line.
@@ -59,39 +57,17 @@ impl Policy {
         let project = || directories.project_for_commands().map(|project| Rule::Project(project.path().to_owned()));
         // The one place where the first word is looked up.
         let rule = command.as_ref().ok().and_then(|command| self.allow.find(command.word()).or_else(project));
-        let mut facts = Facts {
-            rule,
-            directory,
-            program: None,
-            untrusted: None,
-            state: None,
-            judged: None,
-            has_input,
-            is_in_rule: true,
-            variables,
-        };
+        let mut facts = Facts { rule, directory, program: None, untrusted: None, judged: None, has_input, variables };
         if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &mut facts.rule) {
             facts.program = self.programs.find(rule.clone(), command.word(), directory);
-            if matches!(rule, Rule::Entry(_) | Rule::Any | Rule::Project(_)) {
-                // A rule is for a file, by whatever word a call reaches it, also one that the operator allows beside it.
-                let called = directory.path().join(command.word());
-                let of_file =
-                    |program: &Program| self.programs.rule_of(program.path(), &called, self.allow.rules(), directories);
-                if let Some(described) = facts.program.as_ref().and_then(of_file) {
-                    *rule = Rule::Described(described);
-                    facts.program = facts.program.map(|program| program.by(rule.clone()));
-                }
+            if let Some(described) = self.rule_of_file(facts.program.as_ref(), command.word(), directories, directory) {
+                *rule = Rule::Described(described);
+                facts.program = facts.program.map(|program| program.by(rule.clone()));
             }
             facts.untrusted = facts.program.as_ref().and_then(|program| self.guard()?.glance(program.path()).err());
             if let Rule::Described(rule) = rule {
-                let judged = judged(rule, command.words(), directories, directory);
-                if judged.decision == Expected::Ask {
-                    facts.state =
-                        facts.program.as_ref().and_then(|program| FileState::with_contents(program.path()).ok());
-                }
-                facts.judged = Some(judged);
-                facts.is_in_rule =
-                    rule.cwd_under.is_empty() || directories.beneath_project(&rule.cwd_under).holds(directory.held());
+                let place = (directories, directory);
+                facts.judged = Some(Judged::of(rule, command.words(), place, facts.program.as_ref()));
             }
         }
         // The project allows only programs that were found in it.
@@ -120,60 +96,4 @@ impl Policy {
         }
         decision
     }
-
-    /// How firmly a command is refused whose first word nothing allows: a rule that denies is for its file, by whatever word a call
-    /// reaches it.
-    fn denied_by_its_file(
-        &self,
-        command: &CommandLine,
-        directories: &Directories,
-        directory: &Result<WorkingDirectory, DirectoryError>,
-    ) -> RefusalKind {
-        let rules = self.allow.rules();
-        if !rules.written().any(|rule| rule.denies()) {
-            return RefusalKind::Undescribed;
-        }
-        let word = command.word();
-        let program = match directory {
-            Ok(directory) => self.programs.find(Rule::Any, word, directory),
-            // Nobody knows where a relative path leads then.
-            Err(_) if is_path(word) && !Path::new(word).is_absolute() => return RefusalKind::Unclear,
-            Err(_) => self.programs.find_listed(word),
-        };
-        let called = directory.as_ref().map_or_else(|_| PathBuf::from(word), |directory| directory.path().join(word));
-        let rule = program.and_then(|program| self.programs.rule_of(program.path(), &called, rules, directories));
-        match (rule, directory) {
-            (Some(rule), Ok(directory)) => judged(&rule, command.words(), directories, directory).refusal_kind,
-            (Some(rule), Err(_)) if rule.denies() => RefusalKind::Unclear,
-            (Some(_), Err(_)) | (None, _) => RefusalKind::Undescribed,
-        }
-    }
-}
-
-fn judged(rule: &CommandRule, words: &[String], directories: &Directories, directory: &WorkingDirectory) -> Judged {
-    let judgement = rule.judge(words, &mut OnDisk::new(directories, directory));
-    let matched = judgement.matched.as_ref();
-    let form = matched.and_then(|matched| matched.form).map(|form| form.origin.clone());
-    let described =
-        DescribedAt { level: judgement.level.title(), origin: form.unwrap_or_else(|| judgement.level.origin.clone()) };
-    let shown = judgement.shown;
-    let (words, shown_inserted) = match matched {
-        Some(matched) if judgement.decision != Expected::Refuse => {
-            (matched.with_inserted(words), matched.with_inserted(&shown))
-        }
-        Some(_) | None => (words.to_vec(), Vec::new()),
-    };
-    let secrets = secrets_of(&words, &shown_inserted);
-    let reason = judgement.reason.map(str::to_owned);
-    // Words that nothing takes have the environment of all calls of the rule, for what is said of their variables.
-    let env = matched.map_or_else(|| rule.level.env.clone(), Match::env);
-    let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
-    let refusal_kind = judgement.refusal_kind;
-    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env, refusal_kind }
-}
-
-/// Compares words with how they are shown: the numbers of those with a secret part, and the byte from which it is secret.
-pub(super) fn secrets_of(words: &[String], shown: &[String]) -> Vec<(usize, usize)> {
-    let both = words.iter().zip(shown).enumerate().filter(|(_, (word, shown))| word != shown);
-    both.map(|(place, (_, shown))| (place, shown.strip_suffix(HIDDEN).map_or(0, str::len))).collect()
 }

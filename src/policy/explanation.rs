@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::rules::{CommandRule, Origin, PolicySource, describes};
+use super::source::Origin;
 use super::{Refusal, RefusalKind, Rule};
 
 /// The decision about a command that is only asked about, with its explanation.
@@ -40,31 +40,6 @@ pub struct Explanation {
     pub(crate) variables: Vec<String>,
     /// The variables that its line sets, and which no line may set, since its rule sets or removes them itself.
     pub(crate) barred: Vec<String>,
-}
-
-impl Explanation {
-    /// Whether the operator could allow a command that was refused: all that is missing is a rule, its input or a variable.
-    pub(crate) fn lacks_something(&self) -> bool {
-        let is_open = self.refusal_kind == RefusalKind::Undescribed && !self.words.is_empty();
-        self.lacks_rule() || is_open && (self.lacks_input() || !self.variables.is_empty())
-    }
-
-    /// Whether it is given input, which its rule in the operator's file does not mention. Shipped profiles know which programs read.
-    pub(crate) fn lacks_input(&self) -> bool {
-        let is_own = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::File(_));
-        self.has_input && matches!(&self.rule, Some(Rule::Described(rule)) if !rule.stdin && is_own(rule))
-    }
-
-    /// Whether nothing describes the words of a command that was refused, so that a rule is missing and nothing stands against it.
-    pub(crate) fn lacks_rule(&self) -> bool {
-        self.refusal_kind == RefusalKind::Undescribed
-            && !self.words.is_empty()
-            && match &self.rule {
-                None => true,
-                Some(Rule::Described(rule)) => !describes(rule, &self.words),
-                Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) => false,
-            }
-    }
 }
 
 /// The part of a policy that a call was decided by.

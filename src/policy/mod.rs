@@ -27,7 +27,6 @@ mod directory_settings;
 mod evaluate;
 mod explanation;
 mod file_uri;
-mod hidden;
 mod lesson;
 #[cfg_attr(not(all(unix, feature = "lines")), path = "no_line.rs")]
 pub mod line;
@@ -35,19 +34,18 @@ mod line_rules;
 mod of_another_tool;
 mod opened;
 mod program;
-mod proposal;
-mod proposed;
-mod protected;
 mod quoted;
 mod reading;
 mod refusal;
 mod refusal_kind;
-mod region;
+#[cfg_attr(not(feature = "rules"), path = "no_rules.rs")]
 pub mod rules;
 #[cfg_attr(not(feature = "shell"), path = "no_shell_command.rs")]
 pub(crate) mod shell_command;
+mod source;
 mod subcommands;
 mod syntax;
+mod terms;
 mod windows_line;
 mod windows_name;
 mod working_directory;
@@ -58,10 +56,10 @@ pub use allow_list::{AllowList, Rule};
 pub use base::Base;
 pub use client_roots::{ClientRoots, MOST_ROOTS};
 pub use command_line::{CommandLine, CommandLineError, MOST_WORDS, NotALine, SplitError, split_words};
-use decision::LineVariable;
 pub(crate) use decision::bounded;
 pub use decision::{AllowedCommand, Decision};
 pub use directory::Directories;
+pub(crate) use directory::{MOST_STEPS, MOST_STEPS_TOGETHER};
 pub use directory_error::DirectoryError;
 pub use directory_settings::{DirectorySettings, Roots};
 pub use evaluate::Requested;
@@ -70,13 +68,12 @@ pub use file_uri::{FileUriError, parse_file_uri};
 pub use line_rules::{LineRules, Lines};
 pub(crate) use program::is_path;
 pub use program::{Program, Programs, SearchPath};
-pub use proposal::{Approved, Proposal, ShellChange};
-pub use proposed::Proposed;
-pub(crate) use protected::Protected;
-pub use quoted::quoted;
+pub use quoted::{quoted, written};
 pub(crate) use reading::{changes_reading, seems_to_change_reading};
 pub use refusal::{NOT_FOUND_NOTE, Refusal, VariableBar};
 pub(crate) use refusal_kind::RefusalKind;
+pub(crate) use rules::Protected;
+pub use rules::{Approved, Proposal, Proposed, ShellChange};
 pub use shell_command::ShellCommand;
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 pub use working_directory::WorkingDirectory;
@@ -157,7 +154,6 @@ impl Policy {
     /// Whether the operator denies anything at all.
     #[cfg(unix)]
     pub(crate) fn denies_anything(&self) -> bool {
-        let rules = self.allow.rules();
-        rules.written().any(|rule| rule.denies()) || rules.redirections().is_some_and(rules::Redirections::denies)
+        self.allow.rules().denies_anything()
     }
 }

@@ -2,3 +2,6 @@
 
 /// A command for the persistent shell; there is none.
 pub type ShellCommand = std::convert::Infallible;
+
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = false;

@@ -1,15 +1,13 @@
 //! Finds programs. Names are looked up once, in the operator's search path, and never in the current directory.
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use super::rules::{CommandRule, RuleHead, Rules};
 use super::windows_name::{self, Endings};
-use super::{Directories, Rule, WorkingDirectory};
-use crate::files::{Held, is_executable};
+use super::{Rule, WorkingDirectory};
+use crate::files::is_executable;
 
 /// The search path of a server that was started without `PATH`.
 const DEFAULT_PATH: &str =
@@ -76,9 +74,6 @@ impl SearchPath {
         files.into_iter()
     }
 }
-
-/// Programs that are many in one file, and do what the name says that they are called by.
-const HOLD_MANY: [&str; 6] = ["busybox", "toybox", "coreutils", "rustup", "kmod", "systemctl"];
 
 /// The file of an allowed program, and what allows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,45 +171,6 @@ impl Programs {
         places.iter().flat_map(|place| self.search_path.files(place)).collect()
     }
 
-    /// The rule for the file of a program that another spelling of its name led to; `None` if no rule is for that file. `called` is the
-    /// path or the name that it was called by.
-    ///
-    /// A relative path of a rule counts from the server's directory, from each of the operator's, and from the project. Where a client's roots
-    /// choose the project, they would choose what it means: there it is for every file whose path ends with it.
-    ///
-    /// A rule that is for one of many programs in a file is for calls of that name alone. Of programs that are not known to be many, the
-    /// rule itself refuses what it says nothing of by another name.
-    pub(super) fn rule_of(
-        &self,
-        program: &Path,
-        called: &Path,
-        rules: &Rules,
-        directories: &Directories,
-    ) -> Option<Arc<CommandRule>> {
-        let identity = |path: &Path| Held::open(path).ok().map(|held| held.identity().clone());
-        let own_identity = identity(program)?;
-        let is_same = |path: &Path| identity(path).is_some_and(|other| other == own_identity);
-        let bases: Vec<&Path> = directories.bases_of_rules().collect();
-        let real = OnceCell::new();
-        let real = || real.get_or_init(|| program.canonicalize().unwrap_or_else(|_| program.to_owned()));
-        let is_chosen_by_roots = directories.project_for_commands().is_some() && !directories.has_operators_project();
-        let is_for_file = |rule: &RuleHead<'_>| {
-            let path = Path::new(rule.sought);
-            self.find_listed(rule.sought).is_some_and(|listed| is_same(listed.path()))
-                || is_path(rule.sought) && bases.iter().any(|base| is_same(&base.join(path)))
-                || is_path(rule.sought) && is_chosen_by_roots && (ends_with(real(), path) || ends_with(called, path))
-        };
-        let found: Vec<&str> = rules.heads().filter(is_for_file).map(|rule| rule.name).collect();
-        let name = called.file_name();
-        let named = found.iter().copied().find(|rule| Path::new(rule).file_name() == name);
-        let holds_many = || {
-            let place = real().parent();
-            place.is_some_and(|place| HOLD_MANY.iter().any(|name| is_same(&place.join(name))))
-        };
-        let found = named.or_else(|| found.first().copied().filter(|_| !holds_many()))?;
-        rules.get(found).cloned()
-    }
-
     fn find_in_project(&self, word: &str, directory: &WorkingDirectory, project: &Path) -> Option<PathBuf> {
         if !is_path(word) {
             return None;
@@ -240,13 +196,6 @@ impl Programs {
         found.insert(name.to_owned(), path.clone());
         Some(path)
     }
-}
-
-/// Whether a path ends with a relative one.
-fn ends_with(path: &Path, relative: &Path) -> bool {
-    let end: PathBuf = relative.components().filter(|part| *part != Component::CurDir).collect();
-    let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
-    end.is_relative() && path.ends_with(end)
 }
 
 /// Whether a word is a path rather than a name to be looked up.

@@ -1,4 +1,4 @@
-//! Quotes a client's word in a message: in backticks, on one line, of bounded length.
+//! Quotes a client's word in a message: in backticks, on one line, of bounded length. Joins words to a command line.
 
 use crate::text::is_plain;
 
@@ -22,6 +22,13 @@ pub fn quoted(text: &str) -> String {
     }
     quoted.push('`');
     quoted
+}
+
+/// Joins words to a command line, with quotes.
+pub fn written(words: &[String]) -> String {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // This fails only for a word with a NUL, which no command line holds.
+    shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::evaluate::secrets_of;
-use super::proposal::{Proposal, ShellChange};
 use super::rules::{
-    Claim, CommandRule, EnvRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher,
+    Claim, CommandRule, EnvRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, Proposal, ShellChange,
+    matcher, secrets_of,
 };
 use super::{AllowList, Directories, Policy, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
@@ -15,6 +14,9 @@ use crate::files::FileState;
 use crate::files::Held;
 #[cfg(target_os = "linux")]
 use crate::integrity::{Needed, needed_by};
+
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = true;
 
 /// A command that the persistent shell may run, once, if [`check_in`](Self::check_in) passes when its turn comes.
 #[derive(Debug)]

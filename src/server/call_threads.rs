@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::approval::CallToApprove;
 use super::auditor::Auditor;
 use super::event::{CallEnded, Event};
 use super::facts::Facts;
@@ -16,6 +15,7 @@ use super::log::Fields;
 use super::not_run::NotRun;
 use super::parts::Parts;
 use super::planned::{Deciding, Planned, Stopped};
+use super::question::CallToApprove;
 use super::requests::Work;
 use super::tool_call::ToolCall;
 use super::workers::{Pool, ThreadWork, Workers};

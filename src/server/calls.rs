@@ -6,19 +6,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::approval::CallToApprove;
 use super::call_threads::{CallDecided, UndecidedCall};
 use super::event::Deadline;
 use super::facts::Facts;
-use super::in_results::Brought;
 use super::log::Fields;
 use super::not_run::NotRun;
-use super::outcome::TaskChange;
-use super::outgoing::Closed;
 use super::parts::Parts;
 use super::placing::DecidedIn;
 use super::planned::{CommandCall, Deciding, Planned, Stopped};
-use super::questions::Way;
+use super::question::CallToApprove;
 use super::replies::Reply;
 use super::requests::{ApprovedCall, AskedCall, Overdue, Pending, Undecided};
 use super::run::Server;
@@ -29,14 +25,6 @@ use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, Request};
 use crate::policy::{Directories, quoted};
 use crate::tools::{Call, CallTool, Called, ShellCall, ToolKind};
-
-/// The answer to a question about a call that is served again.
-struct Again {
-    /// The approval of a person while the call waited.
-    approved: Option<Box<ApprovedCall>>,
-    /// The question of an earlier result, whose answer the call may bring.
-    resumed: Option<Closed>,
-}
 
 impl Server<'_> {
     /// Serves a `tools/call`. `approved` is what a person approved, if one was asked; `recorded` is why a call that runs
@@ -94,8 +82,7 @@ impl Server<'_> {
         let known = approved.as_ref().map(|approved| approved.key);
         let known = known.or(resumed.as_ref().map(|closed| closed.call));
         let key = known.unwrap_or_else(|| self.requests.next_number());
-        let again = Again { approved, resumed };
-        let approved = match self.approval_of((key, &request, &tool_call), again, &reply) {
+        let approved = match self.approval_of((key, &request, &tool_call), (approved, resumed), &reply) {
             Ok(Ok(approved)) => approved,
             Ok(Err(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
             Err(error) => return self.refuse(reply, error),
@@ -118,7 +105,7 @@ impl Server<'_> {
             None => (None, Box::new(tool_call.feedback(reply.id()))),
         };
         let pending = Pending { reply, facts: Facts::default(), feedback };
-        let (tool_call, sessions) = (Arc::new(tool_call), self.questions.sessions);
+        let (tool_call, sessions) = (Arc::new(tool_call), self.session.number);
         match call {
             CommandCall::Process(call) => {
                 let is_background = call.is_background;
@@ -250,7 +237,7 @@ impl Server<'_> {
     ) {
         pending.reply.task().into_iter().for_each(|task| self.tell_if_new(task));
         let tool_call = Arc::clone(&undecided.tool_call);
-        let is_old = undecided.sessions != self.questions.sessions;
+        let is_old = undecided.sessions != self.session.number;
         let planned =
             outcome.and_then(|planned| Ok(pending.reply.hold(planned.cost).map(|()| planned).map_err(NotRun::from)?));
         match planned {
@@ -267,7 +254,7 @@ impl Server<'_> {
             Err(Stopped::NotRun(why)) => self.not_queued(&tool_call, &decided, pending.reply, &why),
             // A question of an old session must not approve anything in the new one.
             Err(Stopped::Asks(asked)) if is_old => {
-                let why = NotRun::Unanswered { sentence: asked.proposal.to_string() };
+                let why = NotRun::Unanswered { sentence: asked.sentence() };
                 self.not_queued(&tool_call, &decided, pending.reply, &why);
             }
             Err(Stopped::Asks(asked)) => {
@@ -276,27 +263,6 @@ impl Server<'_> {
                 self.ask_about((&tool_call, &decided), *asked, call, is_background);
             }
         }
-    }
-
-    /// The approval of a person that a call comes with, or why it does not run.
-    ///
-    /// # Errors
-    /// The error object for a request whose answer is none.
-    fn approval_of(
-        &mut self,
-        (key, request, tool_call): (u64, &Request, &ToolCall),
-        again: Again,
-        reply: &Reply,
-    ) -> Result<Result<Option<Box<ApprovedCall>>, NotRun>, ErrorObject> {
-        let Some(closed) = again.resumed else { return Ok(Ok(again.approved)) };
-        Ok(match self.answer_in((key, request, tool_call), closed)? {
-            Brought::Nothing => Ok(again.approved),
-            Brought::Approval(asked) => {
-                let feedback = Box::new(tool_call.feedback(reply.id()));
-                Ok(Some(Box::new(ApprovedCall { asked, key, feedback })))
-            }
-            Brought::NotRun(why) => Err(why),
-        })
     }
 
     /// Queues a call that may run.
@@ -310,39 +276,6 @@ impl Server<'_> {
         }
     }
 
-    /// Asks a person about a call, or answers why nobody can be asked.
-    fn ask_about(
-        &mut self,
-        (tool_call, decided): (&ToolCall, &(u64, Fields)),
-        asked: CallToApprove,
-        mut call: AskedCall,
-        is_background: bool,
-    ) {
-        let context = &tool_call.context;
-        let way = match self.questions.way(&self.parts.ask, context, &asked, (&self.requests, &self.outgoing)) {
-            Ok(way) => way,
-            Err(why) => {
-                if matches!(why, NotRun::NobodyToAsk { .. }) {
-                    self.log.write(LogLevel::Warn, HOW_TO_ASK);
-                }
-                return self.not_queued(tool_call, decided, call.pending.reply, &why);
-            }
-        };
-        call.pending.facts = Facts::described(tool_call.describe(|| {
-            let tool = Fields::default().ours("tool", &tool_call.tool).and(&decided.1);
-            tool.directory(&asked.proposal.directory())
-        }));
-        if let (Some(ttl), true, None) = (self.parts.task_ttl(), is_background, call.pending.reply.task()) {
-            if call.pending.feedback.takes_tasks() {
-                self.make_task(&mut call.pending, ttl, TaskChange::Works);
-            }
-        }
-        match way.or(call.pending.reply.task().map(|_| Way::Task)) {
-            Some(way) => self.ask(way, asked, call, context),
-            None => self.ask_in_result(asked, call, context),
-        }
-    }
-
     /// Answers a call that does not run, without a decision, and records it.
     fn undecided(&mut self, tool_call: &ToolCall, sent: Option<&SentWords>, reply: Reply, why: &NotRun) {
         self.audit.refused(&reply, None, &why.to_string());
@@ -351,15 +284,17 @@ impl Server<'_> {
     }
 
     /// Answers a call that does not run after its decision, and records it. The policy's refusals are recorded as decisions.
-    fn not_queued(&mut self, tool_call: &ToolCall, (key, described): &(u64, Fields), reply: Reply, why: &NotRun) {
+    pub(super) fn not_queued(
+        &mut self,
+        tool_call: &ToolCall,
+        (key, described): &(u64, Fields),
+        reply: Reply,
+        why: &NotRun,
+    ) {
         self.audit.does_not_run(*key, &reply, why);
         self.not_run(tool_call, described, reply, why);
     }
 }
-
-/// The log's advice for the operator if nobody can be asked.
-const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows no forms (elicitation); name a program that asks \
-     with `--ask-with`";
 
 /// The name of the tool that a call names, and the call's arguments.
 fn tool_of(

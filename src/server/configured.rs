@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry, Setting, Source};
 use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable};
 use crate::integrity::{CommandPaths, Guard};
-use crate::policy::rules;
 use crate::policy::{
-    AllowList, DirectorySettings, LineRules, Lines, Program, Programs, Protected, Roots, SearchPath, changes_reading,
-    is_path,
+    AllowList, DirectorySettings, LineRules, Lines, Program, Programs, Roots, SearchPath, changes_reading,
 };
 use crate::sandbox::Level;
 use crate::text::escape;
@@ -30,13 +27,7 @@ pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>>
 /// The `PATH` of the commands, and that of each rule which has its own.
 pub(super) fn command_paths(environment: &Environment, allow: &AllowList) -> CommandPaths {
     let path = environment.variables().find(|(name, _)| *name == "PATH").map(|(_, value)| value.to_owned());
-    let of_level = |level: &rules::Level| match level.env.set.get("PATH") {
-        Some(path) => Some(Some(path.into())),
-        None => level.env.unset.iter().any(|name| name == "PATH").then_some(None),
-    };
-    // No shipped profile says anything of it.
-    let levels = allow.rules().written().flat_map(|rule| rule.level.levels());
-    iter::once(path).chain(levels.filter_map(of_level)).collect()
+    iter::once(path).chain(allow.rules().paths()).collect()
 }
 
 /// The variables that the operator names and that no command with described arguments gets, as messages show them.
@@ -67,38 +58,6 @@ pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
 pub(super) fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
     let of_rules = allow.rules().heads().filter(|rule| rule.read_only).map(|rule| rule.name.to_owned());
     config.read_only.value.iter().cloned().chain(of_rules).collect()
-}
-
-/// The files that no call writes: those that settings name, allowed programs and the operator's own, also where they don't
-/// exist yet.
-pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs) -> Vec<Protected> {
-    let here = |path: PathBuf| config.surroundings.directory.join(path);
-    let (record, audit) = (&config.record.value, &config.audit.value);
-    let files = [&config.file.value, &config.lock.value, record, audit, &config.log_file.value];
-    let named = files.into_iter().flatten().chain(&config.policy.value).cloned();
-    let sought = |name: &String| allow.rules().head(name).map_or(name.clone(), |rule| rule.sought.to_owned());
-    let operators = [&config.ask_with.value, &config.audit_anchor.value].into_iter().flatten();
-    // A word of theirs may be a script.
-    let scripts = operators.clone().flatten().filter(|word| Path::new(word).is_absolute()).map(PathBuf::from);
-    let operators = operators.filter_map(|words| words.first().cloned());
-    let shell = config.shell.value.to_str().map(str::to_owned);
-    let entries = allow.names().iter().map(sought).chain(operators).chain(shell);
-    // A relative path may be that of a program in any directory that the operator named.
-    let named_for_calls = config.cwd_root.value.iter().flatten().chain(&config.workspace_dir.value);
-    let places = |entry: String| {
-        let beneath = named_for_calls.clone().filter(|_| is_path(&entry)).map(|base| here(base.join(&entry)));
-        let beneath: Vec<PathBuf> = beneath.collect();
-        programs.places(&entry).into_iter().chain(beneath)
-    };
-    let files = named.chain(scripts).chain(entries.flat_map(places));
-    let full = audit.iter().filter_map(|log| Protected::beginning(here(log.clone()), "."));
-    let recordings = record.iter().filter_map(|name| Protected::filled(here(name.clone())));
-    let files = files.map(|path| Protected::File(here(path)));
-    // Whoever writes there approves lines of agents.
-    let grants = config.surroundings.grants_directory();
-    let grants =
-        grants.map(|directory| Protected::Named { directory, beginning: String::new(), ending: String::new() });
-    files.chain(full).chain(recordings).chain(grants).collect()
 }
 
 pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
@@ -148,14 +107,6 @@ pub(super) fn temporary_directories(config: &Config) -> Vec<PathBuf> {
     named.filter(|directory| directory.is_absolute()).chain(usual).collect()
 }
 
-/// How a person is asked. The program belongs to the operator, so it gets the server's own environment, with which it
-/// finds a display or a terminal.
-pub(super) fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
-    let words = config.ask_with.value.as_ref();
-    let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
-    AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
-}
-
 /// The program that keeps the head of the audit log elsewhere, and the log.
 #[derive(Debug, Clone)]
 pub(super) struct AnchorSettings {
@@ -175,7 +126,7 @@ pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
 }
 
 /// Finds one of the operator's own programs, in the same way as an allow-list entry.
-fn operators_program(
+pub(super) fn operators_program(
     config: &Config,
     words: &[String],
     flag: &str,

@@ -10,11 +10,10 @@ use super::budget::REQUEST;
 use super::examine::examine;
 use super::outgoing::Question;
 use super::parts::Parts;
-use super::questions::SessionEnd;
 use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
-use super::session::{RequestContext, Served, Session};
+use super::session::{RequestContext, Served, Session, SessionEnd};
 use crate::audit::Event;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
@@ -113,6 +112,7 @@ impl Server<'_> {
 
     /// Answers a handshake, and forgets the session before it.
     fn handshake(&mut self, revision: Revision, reply: Reply) {
+        self.session.number += 1;
         self.end_questions(SessionEnd::Handshake);
         self.withdraw_states();
         self.forget_tasks();

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::auditor::{Anchor, Auditor};
 use super::call_threads::CallDecided;
 use super::event::{Deadline, Event};
-use super::questions::SessionEnd;
 use super::requests::{GivenUp, HeldCall};
 use super::run::{DrainTime, Lifecycle, Server, not_anchored};
+use super::session::SessionEnd;
 use crate::config::LogLevel;
 
 /// How long the server waits for process trees that it is ending: their half second, and the time to drain.
@@ -95,7 +95,10 @@ impl Server<'_> {
         for (call, reply) in undecided {
             self.audit.given_up(call, &reply, NOT_DECIDED);
         }
-        asked.iter().filter_map(|call| self.questions.withdrawn(call)).for_each(|event| self.audit.note(|| event));
+        asked
+            .iter()
+            .filter_map(|call| self.questions.withdrawn(call.key, call.question))
+            .for_each(|event| self.audit.note(|| event));
         self.questions.shut_down();
         self.asker.end_all();
         if self.shell.give_up() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::approval::Answer;
+use super::question::Answer;
 use crate::audit::Stream;
 use crate::exec::{End, Limit, Looked};
 use crate::jsonrpc::Line;

@@ -18,7 +18,7 @@ use super::requests::Work;
 use super::tool_call::ToolCall;
 use crate::exec::{ExecError, Executor, Invocation, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
-use crate::policy::{Proposed, Refusal};
+use crate::policy::Refusal;
 use crate::tools::{ArgumentError, Call, Called, ReportSettings, execute_result};
 
 /// Why a call has no result. If a command exits with an error or runs into its deadline, that is a result.
@@ -167,10 +167,7 @@ impl From<Stopped> for CallError {
         match stopped {
             Stopped::NotRun(NotRun::Arguments(error)) => Self::Arguments(error),
             Stopped::NotRun(NotRun::Policy(refusal)) => Self::Refused(refusal),
-            Stopped::Asks(asked) => Self::Refused(match asked.proposal {
-                Proposed::Command(proposal) => Refusal::NeedsApproval(proposal),
-                Proposed::Line(proposal) => proposal.needs_approval(),
-            }),
+            Stopped::Asks(asked) => Self::Refused(asked.into_refusal()),
             // Nothing is recorded, and nothing else stops a decision.
             Stopped::NotRun(_) => Self::NotRecorded,
         }

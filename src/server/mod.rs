@@ -12,10 +12,9 @@
 #[cfg_attr(not(feature = "background"), path = "no_about_calls.rs")]
 mod about_calls;
 mod answers;
+#[cfg_attr(not(feature = "rules"), path = "no_approval.rs")]
 mod approval;
 mod asked;
-mod asker;
-mod asking;
 mod audit_records;
 #[cfg_attr(not(feature = "evidence"), path = "no_auditor.rs")]
 mod auditor;
@@ -35,7 +34,6 @@ mod examine;
 mod facts;
 mod feedback;
 mod in_process;
-mod in_results;
 mod inbox;
 mod job;
 mod leftovers;
@@ -57,6 +55,9 @@ mod placing;
 mod planned;
 #[cfg(unix)]
 mod polled;
+#[cfg_attr(not(feature = "rules"), path = "no_question.rs")]
+mod question;
+#[cfg_attr(not(feature = "rules"), path = "no_questions.rs")]
 mod questions;
 mod replies;
 mod requests;
@@ -68,14 +69,13 @@ mod session;
 mod shell_parts;
 #[cfg_attr(not(feature = "shell"), path = "no_shell_runner.rs")]
 mod shell_runner;
+mod terms;
 mod tool_call;
 mod turns;
 mod warnings;
 mod workers;
 
-pub use approval::{Answer, Channel};
 pub use asked::Asked;
-pub use asker::AskSettings;
 pub(crate) use auditor::check_audit;
 pub use confinement::Confinement;
 pub use in_process::CallError;
@@ -87,4 +87,6 @@ pub use parts::Parts;
 pub(crate) use parts::{NOTHING_ALLOWED, Suggests};
 #[cfg(unix)]
 pub(crate) use polled::{Gate, Gated, gated};
+pub use question::{Answer, Channel};
+pub use questions::AskSettings;
 pub use run::{DrainTime, Server};

@@ -1,10 +1,10 @@
 //! Stands where the decision on calls of several commands would, in a build without them: there is no such call.
 
-use super::approval::{Property, Shows, Terms};
 use super::in_process::CallError;
 use super::line_job::LineJob;
 use super::parts::Parts;
 use super::planned::{CalledLine, Deciding, Planned, Stopped};
+use super::terms::Terms;
 use crate::exec::StopSignal;
 use crate::mcp::CallToolResult;
 use crate::policy::Directories;
@@ -27,7 +27,7 @@ impl LineProposal {
         match *self {}
     }
 
-    pub(super) fn properties(&self, _: Shows) -> Vec<Property> {
+    pub(super) fn properties<S, P>(&self, _: S) -> Vec<P> {
         match *self {}
     }
 }

@@ -4,7 +4,6 @@ use std::io;
 
 use thiserror::Error;
 
-use super::approval::Answer;
 use super::budget::OverBudget;
 use crate::policy::{DirectoryError, Refusal, quoted};
 use crate::text::counted;
@@ -91,17 +90,6 @@ pub(super) enum NotRun {
 }
 
 impl NotRun {
-    /// Why a call does not run after a person was asked about it.
-    pub(super) fn of_answer(sentence: String, answer: &Answer) -> Self {
-        match answer {
-            Answer::Failed(why) => Self::NotAsked { sentence, why: why.clone() },
-            Answer::Declined => Self::Declined { sentence },
-            Answer::Once | Answer::Session | Answer::Cancelled | Answer::TimedOut | Answer::Withdrawn => {
-                Self::Unanswered { sentence }
-            }
-        }
-    }
-
     /// The word for it in the log and in messages to the client.
     pub(super) fn kind(&self) -> &'static str {
         match self {

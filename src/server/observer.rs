@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::approval::{Answer, Channel};
+use super::question::{Answer, Channel};
 use crate::exec::{ExecError, Output};
 use crate::policy::{Explanation, Proposed, Refusal};
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::approval::CallToApprove;
 use super::budget::{Charge, OverBudget};
 use super::deadlines::Since;
+use super::question::CallToApprove;
 use crate::jsonrpc::{ErrorObject, RequestId, encode};
 use crate::mcp::{ELICITATION_CREATE, ROOTS_LIST, Revision, input_required_result};
 use crate::random;
@@ -193,11 +193,11 @@ impl Outgoing {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(unix, feature = "rules"))]
 mod tests {
     use super::*;
-    use crate::server::approval::asked_about;
     use crate::server::budget::{Budget, MOST_HELD};
+    use crate::server::question::asked_about;
 
     fn params(value: &Value) -> &Map<String, Value> {
         value.as_object().unwrap()

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::asked::Asked;
-use super::asker::AskSettings;
 use super::auditor::AuditPlan;
 use super::configured::{self, AnchorSettings};
 use super::confinement::Confinement;
 use super::examine::{examine, examine_line};
 use super::not_started::NotStarted;
 use super::observer::{Observer, Unobserved};
+use super::questions::AskSettings;
 use super::shell_parts;
 use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
@@ -122,12 +122,12 @@ impl Parts {
         let directories = Directories::new(configured::directory_settings(config));
         let directories = if runs {
             // Every name means the same file from here on.
-            let protected = configured::protected(config, &allow, &programs);
+            let protected = config.protected(&allow, &programs);
             directories.protecting(move || protected)
         } else {
             let (config, allow) = (config.clone(), allow.clone());
             let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-            directories.protecting(move || configured::protected(&config, &allow, &programs))
+            directories.protecting(move || config.protected(&allow, &programs))
         };
         let launcher = Launcher::new(config.resource_limits()).map_err(Arc::new);
         let mut environment = Environment::new(&EnvironmentSettings {
@@ -181,7 +181,7 @@ impl Parts {
         }
         let processes =
             Processes::new(environment).with_limits(launcher.clone()).with_rules(rules).with_guard(guard.clone());
-        let ask = configured::ask_settings(config, &programs, &search_path);
+        let ask = AskSettings::of(config, &programs, &search_path);
         let asks = allow.rules().ask();
         Self {
             shell,
@@ -237,7 +237,7 @@ impl Parts {
             suggested: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             records_secrets: config.record.value.is_some()
-                && (!config.env.value.is_empty() || config.rules.written().any(|rule| rule.has_secrets())),
+                && (!config.env.value.is_empty() || config.rules.have_secrets()),
             secrets: Arc::new(Secrets::new(config.secret_values())),
             audit: AuditPlan::of(config),
             anchor: configured::anchor_settings(config),

@@ -6,7 +6,6 @@ mod shell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approval::{CallToApprove, Terms};
 use super::audit_records::decided_record;
 use super::auditor::Auditor;
 use super::budget::{cost_of_claims, cost_of_words};
@@ -16,14 +15,16 @@ use super::log::Fields;
 use super::not_run::NotRun;
 use super::observer::Decided;
 use super::parts::Parts;
+use super::question::CallToApprove;
 use super::requests::Work;
+use super::terms::Terms;
 use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
 use crate::mcp::Implementation;
 use crate::policy::line::{Line, ReadLine};
-use crate::policy::{Approved, Decision, Directories, Explanation, Proposal, Proposed, Refusal, Requested};
+use crate::policy::{Approved, Decision, Directories, Explanation, Refusal, Requested};
 use crate::tools::{Call, ShellCall, Written};
 
 /// A call that may run.
@@ -138,9 +139,8 @@ impl Deciding<'_> {
                 Err(error) => Err(error),
             },
         };
-        let before: Vec<&Proposal> = self.remembered_on(&terms).filter_map(Proposed::command).collect();
-        let approved = self.approved_on(&terms).and_then(Proposed::command);
-        let approved = Approved { now: approved, before: &before };
+        let before = self.approved_before(&terms);
+        let approved = Approved { now: self.approved_now(&terms), before: &before };
         let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
         let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
         self.record(&explanation, outcome.as_ref().err(), |call| {
@@ -192,17 +192,6 @@ impl Deciding<'_> {
         })
     }
 
-    /// The approvals that hold until the session ends of calls on these terms.
-    pub(super) fn remembered_on(&self, terms: &Terms) -> impl Iterator<Item = &Proposed> {
-        let is_meant = |asked: &&Arc<CallToApprove>| asked.terms == *terms;
-        self.remembered.iter().filter(is_meant).map(|asked| &asked.proposal)
-    }
-
-    /// Returns the person's approval of this very call, if the call still comes on the terms that were shown.
-    pub(super) fn approved_on(&self, terms: &Terms) -> Option<&Proposed> {
-        self.approved.filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal)
-    }
-
     /// The client that sent the call, as it names itself.
     pub(super) fn client(&self) -> Option<&Arc<Implementation>> {
         self.tool_call.context.client_info.as_ref()
@@ -225,12 +214,5 @@ impl Deciding<'_> {
             self.described = std::mem::take(&mut self.described).reason("to_allow", &how);
         }
         self.audit.decided((key, self.facts), self.client(), || vec![make((key, self.id, tool))])
-    }
-
-    /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.
-    fn stopped(&self, refusal: Refusal, terms: Terms) -> Stopped {
-        let Refusal::NeedsApproval(proposal) = refusal else { return refusal.into() };
-        let sandbox = self.parts.confinement.describe_for(proposal.rule());
-        Stopped::Asks(Box::new(CallToApprove { proposal: Proposed::Command(proposal), terms, sandbox }))
     }
 }

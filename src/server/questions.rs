@@ -3,25 +3,21 @@
 //! A waiting call is an entry of the request table: it occupies no thread, and its timeout does not run. If the question
 //! is part of a result, nothing waits here, and [`outgoing`](super::outgoing) keeps what it was about.
 
+mod asker;
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approval::{Answer, AnswerOf, CallToApprove, Channel, LONGEST_TEXT, MOST_EQUAL};
-use super::asker::AskSettings;
+pub use self::asker::AskSettings;
+pub(super) use self::asker::Asker;
 use super::deadlines::Since;
 use super::log::Fields;
-use super::not_run::NotRun;
 use super::observer::Observer;
-use super::outgoing::{Outgoing, Question};
-use super::requests::{AskedCall, Requests};
-use super::session::RequestContext;
+use super::outgoing::Question;
+use super::question::{Answer, CallToApprove, Channel};
 use crate::audit;
-use crate::exec::OperatorProgram;
-use crate::mcp::has_form_elicitation;
 
-/// The most questions that are open at the same time.
-pub(super) const MOST_OPEN: usize = 16;
 /// How many approved calls are remembered until the session ends; if there are more, the oldest is asked about again.
 const MOST_REMEMBERED: usize = 256;
 /// The questions.
@@ -37,8 +33,6 @@ pub(super) struct Questions {
     pub(super) is_closed: bool,
     /// Whether the input has ended, so that the client answers nothing.
     pub(super) is_input_over: bool,
-    /// The number of handshakes so far. A call that came before the last one is neither asked about nor begun in the background.
-    pub(super) sessions: u64,
     /// How many were asked.
     pub(super) last: u64,
 }
@@ -72,72 +66,10 @@ impl By {
     }
 }
 
-/// How a person is asked about a call that waits for the answer.
-#[derive(Debug)]
-pub(super) enum Way {
-    /// By the operator's program.
-    Program(Arc<OperatorProgram>),
-    /// By a request to the client.
-    Request,
-    /// In the task that the call has become.
-    Task,
-}
-
-/// How much of the client's session has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionEnd {
-    /// The session before a new handshake.
-    Handshake,
-    /// The input; calls may go on until their own deadlines.
-    Input,
-    /// All of the session.
-    Client,
-}
-
 impl Questions {
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
         let (open, ending, remembered) = Default::default();
-        Self { observer, open, ending, remembered, is_closed: false, is_input_over: false, sessions: 0, last: 0 }
-    }
-
-    /// How a person can be asked about this call; `None` in its result, and then nothing waits.
-    ///
-    /// # Errors
-    /// [`NotRun`], if nobody can be asked.
-    pub(super) fn way(
-        &self,
-        settings: &AskSettings,
-        context: &RequestContext,
-        asked: &CallToApprove,
-        (requests, outgoing): (&Requests, &Outgoing),
-    ) -> Result<Option<Way>, NotRun> {
-        let sentence = || asked.proposal.to_string();
-        if self.is_closed {
-            return Err(NotRun::NobodyToAsk { sentence: sentence() });
-        }
-        if asked.text(AnswerOf::EqualCalls).is_none() {
-            return Err(NotRun::TooLongToShow { sentence: sentence(), most: LONGEST_TEXT });
-        }
-        let in_results = outgoing.asked_in_results();
-        let is_open = self.open.iter().map(|open| &open.asked).chain(in_results.iter().copied());
-        let open = self.open.len() + self.ending.len() + in_results.len();
-        if open >= MOST_OPEN && !is_open.into_iter().any(|open| open.is_same(asked)) {
-            return Err(NotRun::TooManyQuestions { sentence: sentence(), most: MOST_OPEN });
-        }
-        let shows_forms = context.revision.has_elicitation() && has_form_elicitation(&context.client_capabilities);
-        let way = match &settings.program {
-            Some(Ok(program)) => Way::Program(Arc::clone(program)),
-            Some(Err(why)) => return Err(NotRun::NotAsked { sentence: sentence(), why: why.clone() }),
-            None if !shows_forms || self.is_input_over => return Err(NotRun::NobodyToAsk { sentence: sentence() }),
-            None if context.revision.is_modern() => return Ok(None),
-            None => Way::Request,
-        };
-        // The text told the person the most calls that the answer can be for.
-        let equal = self.open.iter().find(|open| !matches!(open.by, By::Task(_)) && open.asked.is_same(asked));
-        if equal.is_some_and(|open| requests.count_asked(open.number) >= MOST_EQUAL) {
-            return Err(NotRun::TooManyEqual { sentence: sentence(), most: MOST_EQUAL });
-        }
-        Ok(Some(way))
+        Self { observer, open, ending, remembered, is_closed: false, is_input_over: false, last: 0 }
     }
 
     /// The open question of this number.
@@ -179,9 +111,9 @@ impl Questions {
     }
 
     /// The record of a question that a call waits for, which is withdrawn at the server's end.
-    pub(super) fn withdrawn(&self, call: &AskedCall) -> Option<audit::Event> {
-        let open = self.open.iter().find(|open| open.number == call.question)?;
-        Some(Answer::Withdrawn.to_record(call.key, open.by.channel(), open.since.elapsed()))
+    pub(super) fn withdrawn(&self, call: u64, question: u64) -> Option<audit::Event> {
+        let open = self.open.iter().find(|open| open.number == question)?;
+        Some(Answer::Withdrawn.to_record(call, open.by.channel(), open.since.elapsed()))
     }
 
     /// Forgets everything, at the end of the server.

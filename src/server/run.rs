@@ -4,8 +4,6 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approval::Answer;
-use super::asker::Asker;
 use super::auditor::{Anchor, Auditor};
 use super::background::{KeptCalls, Reads, Tasks};
 use super::call_threads::CallThreads;
@@ -17,6 +15,7 @@ use super::log::{Log, LogSink};
 use super::not_started::NotStarted;
 use super::outgoing::Outgoing;
 use super::parts::Parts;
+use super::questions::Asker;
 use super::questions::Questions;
 use super::replies::Replies;
 use super::requests::Requests;
@@ -275,7 +274,7 @@ impl<'o> Server<'o> {
             Deadline::Drained => self.end_everything(),
             Deadline::Ended => (self.lifecycle, self.is_late) = (Lifecycle::Over, true),
             Deadline::Outgoing(number) => self.roots_overdue(number),
-            Deadline::Question(number) => self.give_up_question(number, &Answer::TimedOut),
+            Deadline::Question(number) => self.question_overdue(number),
             Deadline::State(number) => self.state_expired(number),
             Deadline::Asking(number) => self.tick(number),
             Deadline::HandOver(key) => self.hand_over(key),

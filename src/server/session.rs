@@ -29,6 +29,19 @@ pub struct RequestContext {
 #[derive(Debug, Default)]
 pub struct Session {
     handshake: Option<Handshake>,
+    /// The number of handshakes so far. A call that came before the last one is neither asked about nor begun in the background.
+    pub number: u64,
+}
+
+/// How much of the client's session has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionEnd {
+    /// The session before a new handshake.
+    Handshake,
+    /// The input; calls may go on until their own deadlines.
+    Input,
+    /// All of the session.
+    Client,
 }
 
 #[derive(Debug)]

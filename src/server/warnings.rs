@@ -8,9 +8,6 @@ use crate::integrity::Guard;
 use crate::integrity::{KnownPrograms, reach_of};
 use crate::policy::DirectoryError;
 
-/// The most commands that need approval and are named.
-const MOST_ASKED: usize = 6;
-
 impl Parts {
     /// Returns the warnings for the operator before anything runs, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
@@ -85,31 +82,7 @@ impl Parts {
                     .to_owned(),
             );
         }
-        if self.asks && self.ask.program.is_none() {
-            // Only rules that ask are read, since reading a profile takes time.
-            let rules = allow.rules().heads().filter(|rule| rule.asks).filter_map(|rule| allow.rules().get(rule.name));
-            let asked: Vec<String> = rules.flat_map(|rule| rule.asking()).collect();
-            let named = asked.iter().take(MOST_ASKED).map(|title| format!("`{title}`"));
-            let more =
-                asked.len().checked_sub(MOST_ASKED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
-            warnings.push(format!(
-                "calls of {}{} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
-                 program that asks with `--ask-with`",
-                named.collect::<Vec<_>>().join(", "),
-                more.unwrap_or_default()
-            ));
-        }
-        if self.ask.program.is_some() && !self.asks {
-            warnings.push(
-                "`--ask-with` asks nobody: no rule says `decision: ask`, and `--ask` names no command".to_owned(),
-            );
-        }
-        if allow.allows_any() && self.asks {
-            warnings.push(
-                "the allow-list holds `*`, which allows a command that has to be approved by its path without approval"
-                    .to_owned(),
-            );
-        }
+        warnings.extend(self.ask.warnings(allow, self.asks));
         warnings
     }
 
@@ -131,7 +104,7 @@ impl Parts {
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
         problems.extend(untrusted);
-        problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
+        problems.extend(self.ask.problem());
         problems.extend(self.confinement.problems());
         problems
     }

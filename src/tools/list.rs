@@ -7,7 +7,6 @@ use super::yaml::{quoted_key, write_item, write_text};
 use super::{ArgumentError, Arguments, ToolSettings};
 use crate::mcp::{CallToolResult, TaskSupport, Tool, ToolAnnotations};
 use crate::policy::quoted;
-use crate::policy::rules::{Expected, forms_of};
 
 /// A command that a policy describes, in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +31,9 @@ const MOST_EXAMPLES: usize = 12;
 
 impl<'s> Allowed<'s> {
     fn of(name: &'s str, settings: &ToolSettings) -> Option<Self> {
-        let rule = settings.rules.get(name)?;
-        let examples = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
-        let examples = examples.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect();
-        Some(Self { name, forms: forms_of(rule), examples })
+        let (forms, mut examples) = settings.rules.shown(name)?;
+        examples.truncate(MOST_EXAMPLES);
+        Some(Self { name, forms, examples })
     }
 
     /// The part of it that is about these words, a command with its subcommand; if nothing is, all of it.

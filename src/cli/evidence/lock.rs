@@ -12,7 +12,7 @@ use crate::config::{Config, Flags, Setting, given_arguments};
 use crate::files::{Place, PlaceError, ReadError, read_regular};
 use crate::integrity::LARGEST_LOCK;
 use crate::integrity::demands::{Lock, Locked, lock};
-use crate::policy::rules::written;
+use crate::policy::written;
 use crate::server::Parts;
 use crate::text::{counted, escape};
 

@@ -20,6 +20,9 @@ pub use keeper::Keeper;
 use keeper::{CHUNK, Chunk, Pool};
 pub use part::Part;
 
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = true;
+
 /// The part of each stream that is kept in memory, in bytes; the rest is in the file.
 const IN_MEMORY: usize = 32 * 1024;
 

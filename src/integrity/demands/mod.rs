@@ -13,3 +13,6 @@ pub(crate) use lock::Lock;
 pub use lock::LockError;
 pub(crate) use locking::{Locked, lock};
 pub use replaceable::Replaceable;
+
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = true;

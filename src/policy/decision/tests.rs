@@ -9,11 +9,9 @@ fn decided(allowed: &[&str], line: &str, directory: Result<WorkingDirectory, Dir
         directory,
         program: None,
         untrusted: None,
-        state: None,
         judged: None,
         has_input: false,
-        is_in_rule: true,
-        variables: BTreeMap::new(),
+        variables: Default::default(),
     };
     decide(&allow, command, facts, Approved::default())
 }

@@ -7,11 +7,10 @@ use super::places::Names;
 use super::{PartDecision, PartKind, PartOutcome, Position};
 use crate::lines::{Assignment, Builtin, BuiltinError, ExpandError, Part, Redirection, Room, Simple, Value, Word};
 use crate::policy::evaluate::InPlace;
-use crate::policy::proposal::Approved;
-use crate::policy::rules::Ruled;
+use crate::policy::rules::{LineVariable, LineVariables, Ruled};
 use crate::policy::{
-    AllowedCommand, CommandLine, Decision, Directories, Explanation, LineVariable, Policy, Proposal, Refusal,
-    RefusalKind, Rule, quoted,
+    AllowedCommand, Approved, CommandLine, Decision, Directories, Explanation, Policy, Proposal, Refusal, RefusalKind,
+    Rule, quoted,
 };
 
 /// The surroundings of a decision on a part of a line.
@@ -203,7 +202,7 @@ impl Here<'_> {
         &self,
         mut words: Vec<String>,
         has_input: bool,
-        variables: BTreeMap<String, LineVariable>,
+        variables: LineVariables,
         approved: Approved<'_>,
     ) -> Decision {
         let arguments = words.split_off(words.len().min(1));
@@ -265,7 +264,7 @@ impl Here<'_> {
     }
 
     /// The variables that the line sets for a command.
-    fn variables(&self, simple: &Simple) -> Result<BTreeMap<String, LineVariable>, ExpandError> {
+    fn variables(&self, simple: &Simple) -> Result<LineVariables, ExpandError> {
         let variable = |assignment: &Assignment| {
             let is_named = self.policy.line_env.contains(&assignment.name);
             let value = self.value(&assignment.value)?;

@@ -5,31 +5,49 @@
 //! use it.
 //!
 //! - `grammar`: what rules are
-//! - `texts`: policies as people write them, and the shipped profiles; a build without the feature `rules` reads none
+//! - `texts`: policies as people write them, and the shipped profiles
 //! - `load`, `error`: the rules of all sources, or a mistake and its line
 //! - `matcher`: whether words match a form; pure
 //! - `judge`: the decision: which forms match, where their paths lead, and which form counts
 //! - `reach`: where the paths of a call lead, by handles
 //! - `redirected`: the files that redirections of a line name
+//! - `judged`: a verdict as the decision takes it, and the approval that it may ask for
+//! - `of_file`: which rule is for the file of a program
+//! - `measured`, `region`, `protected`: the directories and files that paths are compared with
+//! - `proposal`, `proposed`: what a person is asked to approve
+//! - `variables`: what a line may set for a command
+//! - `lacking`: what the operator would have to add for a refused command
+//! - `hidden`: secrets in calls that no rule has judged
 //! - `refusal`: why a call is refused, in words for a model
 //! - `synopsis`: what a command takes, in one line
 
 mod error;
 mod grammar;
+mod hidden;
 mod judge;
+mod judged;
+mod lacking;
 mod load;
 pub(super) mod matcher;
+mod measured;
+mod of_file;
+mod proposal;
+mod proposed;
+mod protected;
 mod reach;
 mod redirected;
 mod refusal;
+mod region;
 mod synopsis;
-#[cfg_attr(not(feature = "rules"), path = "no_texts.rs")]
 pub(crate) mod texts;
+mod variables;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use super::quoted::written;
 pub use error::{PolicyError, PolicyWarning, Problem};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
@@ -38,19 +56,27 @@ pub use grammar::{
 };
 pub(crate) use judge::{HIDDEN, describes, without_values};
 pub use judge::{Judgement, PathJudge};
+pub(crate) use judged::{Asks, Judged};
+pub(super) use judged::{explain, granted, secrets_of};
 pub use load::{LARGEST_POLICY, ListEntry, PolicyText};
 pub(crate) use matcher::accepts;
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
+pub use proposal::{Approved, Proposal, ShellChange};
+pub use proposed::Proposed;
+pub(crate) use protected::Protected;
+pub(crate) use reach::REPOSITORY;
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
-pub(crate) use reach::{MOST_STEPS, MOST_STEPS_TOGETHER, REPOSITORY};
 pub(crate) use redirected::{Redirected, Ruled, path_types, redirected};
 pub use redirected::{RedirectionType, Redirections};
-pub use refusal::{described, restricted, written};
+pub use refusal::{described, restricted};
 pub use synopsis::{forms_of, synopsis};
 use texts::{Profile, Shipped};
-#[cfg(feature = "rules")]
-pub use texts::{decide_example, words_of};
-pub use texts::{profile_names, profile_text};
+pub use texts::{decide_example, profile_names, profile_text, words_of};
+pub(super) use variables::add_variables;
+pub(crate) use variables::{LineVariable, LineVariables};
+
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = true;
 
 /// The name of the first shipped profile that describes a command.
 pub(crate) fn profile_describing(command: &str) -> Option<&'static str> {
@@ -191,6 +217,28 @@ impl Rules {
         })
     }
 
+    /// The forms of the command of exactly this name, a line each, and the examples of what it may be called with.
+    pub(crate) fn shown(&self, name: &str) -> Option<(Vec<String>, Vec<String>)> {
+        let rule = self.get(name)?;
+        let examples = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
+        Some((forms_of(rule), examples.map(|example| example.line.to_string()).collect()))
+    }
+
+    /// The `PATH` of each rule that has its own; `None` where it has none.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = Option<OsString>> {
+        let of_level = |level: &Level| match level.env.set.get("PATH") {
+            Some(path) => Some(Some(path.into())),
+            None => level.env.unset.iter().any(|name| name == "PATH").then_some(None),
+        };
+        // No shipped profile says anything of it.
+        self.written().flat_map(|rule| rule.level.levels()).filter_map(of_level)
+    }
+
+    /// Whether the operator denies anything at all.
+    pub(crate) fn denies_anything(&self) -> bool {
+        self.written().any(|rule| rule.denies()) || self.redirections().is_some_and(Redirections::denies)
+    }
+
     /// The types of the files of redirections; `None` if no policy says anything.
     pub fn redirections(&self) -> Option<&Redirections> {
         self.redirections.as_ref().map(|(redirections, _)| redirections)
@@ -209,6 +257,18 @@ impl Rules {
     /// Whether a person has to approve some calls.
     pub fn ask(&self) -> bool {
         self.asks_others || self.heads().any(|rule| rule.asks)
+    }
+
+    /// The commands and subcommands of which a person has to approve some calls, as they are written. Only rules that ask are read, since
+    /// reading a profile takes time.
+    pub(crate) fn asking(&self) -> Vec<String> {
+        let rules = self.heads().filter(|rule| rule.asks).filter_map(|rule| self.get(rule.name));
+        rules.flat_map(|rule| rule.asking()).collect()
+    }
+
+    /// Whether a rule that the operator wrote calls any value secret.
+    pub(crate) fn have_secrets(&self) -> bool {
+        self.written().any(|rule| rule.has_secrets())
     }
 
     /// Warnings to the operator.

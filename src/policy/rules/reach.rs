@@ -8,18 +8,12 @@ use std::sync::Arc;
 use super::grammar::{Access, PathType};
 use super::judge::PathJudge;
 use super::matcher::Claim;
+use super::region::{Place, Region, itself};
 use crate::files::{Ancestry, Held, Identity, NotReached, Steps};
 use crate::policy::client_roots::ADVICE;
-use crate::policy::region::{Place, Region, itself};
-use crate::policy::{Directories, RefusalKind, WorkingDirectory};
+use crate::policy::{Directories, MOST_STEPS, MOST_STEPS_TOGETHER, RefusalKind, WorkingDirectory};
 
 pub use crate::files::Reached;
-
-/// How many parts the paths of one call may have together, with those of the links that they lead through. The loop walks them
-/// itself, and serves nobody else meanwhile.
-pub(crate) const MOST_STEPS: usize = 16_384;
-/// The same for calls that are decided together, such as those of a batch.
-pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
 /// The directory of a repository, in which git finds programs to run.
 pub(crate) const REPOSITORY: &str = ".git";

@@ -27,7 +27,6 @@ pub struct RedirectionType {
 
 impl Redirections {
     /// Whether some files are denied.
-    #[cfg(unix)]
     pub(crate) fn denies(&self) -> bool {
         let mut types = self.write.iter().chain(&self.read);
         types.any(|own| own.restrictions.iter().any(|restriction| restriction.effect == Effect::Deny))

@@ -6,20 +6,13 @@ use super::grammar::{
 };
 use super::matcher::{Failure, Match, Mismatch};
 use super::synopsis;
-use crate::policy::{MOST_WORDS, quoted};
+use crate::policy::{MOST_WORDS, quoted, written};
 use crate::text::counted;
 
 /// How many names a refusal lists.
 const MOST_NAMES: usize = 16;
 /// How long a synopsis in a refusal may be, in characters.
 const LONGEST_USAGE: usize = 240;
-
-/// Joins words to a command line, with quotes.
-pub fn written(words: &[String]) -> String {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // This fails only for a word with a NUL, which no command line holds.
-    shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
-}
 
 /// The sentence for words that match no form. `shown` are the words without secrets, and `root` is the level of the command. Nothing that
 /// is hidden in a word gets into the sentence.

@@ -17,7 +17,6 @@ use crate::policy::line::{
 use crate::policy::{
     AllowedCommand, Approved, CommandLine, CommandLineError, Lines, Proposal, Proposed, Refusal, Requested, bounded,
 };
-use crate::server::approval::{Answer, AnswerOf, CallToApprove, Channel, Terms};
 use crate::server::asked::Asked;
 use crate::server::audit_records::decided_record;
 use crate::server::auditor::Auditor;
@@ -26,6 +25,8 @@ use crate::server::event::{CallEnded, EndOfCommand, HowEnded};
 use crate::server::facts::Facts;
 use crate::server::line_job::records::{part_ended, part_record};
 use crate::server::parts::Parts;
+use crate::server::question::{Answer, AnswerOf, CallToApprove, Channel};
+use crate::server::terms::Terms;
 
 /// The number of the one call, and the name of its tool in the audit log.
 const CALL: u64 = 1;

@@ -4,7 +4,6 @@ use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome, RequestedLine};
 use crate::policy::{Directories, Explanation, Proposed, Refusal, bounded};
-use crate::server::approval::{CallToApprove, Terms};
 use crate::server::budget::cost_of_words;
 use crate::server::facts::Known;
 use crate::server::facts::shown as shown_in_list;
@@ -14,7 +13,9 @@ use crate::server::log::Fields;
 use crate::server::not_run::NotRun;
 use crate::server::observer::Decided;
 use crate::server::planned::{CalledLine, Deciding, Planned, Stopped};
+use crate::server::question::CallToApprove;
 use crate::server::requests::Work;
+use crate::server::terms::Terms;
 
 impl Deciding<'_> {
     /// Decides on a line before anything of it runs.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::policy::line::{LineProposal, ShownPart};
-use crate::server::approval::{Property, Shows, quoted};
+use crate::server::question::{Property, Shows, quoted};
 use crate::text::quote_to_judge as shown;
 
 impl LineProposal {

@@ -11,7 +11,6 @@
 //! - `value`: the types of values
 //! - `restriction`: decisions about single values
 //! - `example`: command lines, and what must be decided for them
-//! - `source`: where something is described: the file and the line
 
 mod command;
 mod example;
@@ -20,15 +19,15 @@ mod head;
 mod level;
 mod option;
 mod restriction;
-mod source;
 mod value;
 
-pub use command::{CommandRule, EnvRule, LimitsRule, SandboxRule, SandboxWord};
+pub use crate::policy::source::{Origin, PolicySource};
+pub use crate::policy::terms::{Access, EnvRule, LimitsRule, SandboxRule, SandboxWord};
+pub use command::CommandRule;
 pub use example::{Example, ExampleLine, Expected};
 pub use form::{Form, Operand};
 pub use head::RuleHead;
 pub use level::{Arguments, Effect, Level, Order, Syntax};
 pub use option::{NUMBER_OPTION, OptionRule, Options, Takes, ValuePlace};
 pub use restriction::Restriction;
-pub use source::{Origin, PolicySource};
-pub use value::{Access, CharSet, DEFAULT_LENGTH, PathType, TextType, ValueType};
+pub use value::{CharSet, DEFAULT_LENGTH, PathType, TextType, ValueType};

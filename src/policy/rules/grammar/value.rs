@@ -1,5 +1,7 @@
 //! The types of values.
 
+use super::Access;
+
 /// The longest text in characters, if its type sets no other length, and the longest path in bytes.
 pub const DEFAULT_LENGTH: usize = 4096;
 
@@ -55,25 +57,6 @@ pub struct PathType {
     pub exists: bool,
     /// The characters that it may hold; `None` for any.
     pub chars: Option<CharSet>,
-}
-
-/// A program's access to a file that it is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    /// Reads it.
-    Read,
-    /// Writes, creates or removes it.
-    Write,
-}
-
-impl Access {
-    /// The word for it in a policy.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
 }
 
 /// A set of characters with ranges: `A-Za-z0-9_.-`. A `-` at either end is itself.

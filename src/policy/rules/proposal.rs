@@ -4,10 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::WorkingDirectory;
-use super::evaluate::secrets_of;
-use super::rules::{CommandRule, EnvRule, HeldClaim};
+use super::{CommandRule, EnvRule, HeldClaim, secrets_of};
 use crate::files::{FileState, Held};
+use crate::policy::WorkingDirectory;
 
 /// A call that a person has to approve: what it was resolved to, held open so that nothing else can take its place
 /// unnoticed. Only a decision makes one.
@@ -16,26 +15,26 @@ use crate::files::{FileState, Held};
 #[derive(Debug, Clone)]
 pub struct Proposal {
     /// Says in a sentence that it has to be approved.
-    pub(super) sentence: String,
+    pub(in crate::policy) sentence: String,
     /// Why, in the operator's words.
-    pub(super) reason: Option<String>,
-    pub(super) rule: Arc<CommandRule>,
+    pub(in crate::policy) reason: Option<String>,
+    pub(in crate::policy) rule: Arc<CommandRule>,
     /// The client's words, without what the rule calls secret.
-    pub(super) shown: Vec<String>,
+    pub(in crate::policy) shown: Vec<String>,
     /// The same with the words that the rule inserts.
-    pub(super) shown_inserted: Vec<String>,
+    pub(in crate::policy) shown_inserted: Vec<String>,
     /// The words that run: the client's, with those that the rule inserts.
-    pub(super) words: Vec<String>,
+    pub(in crate::policy) words: Vec<String>,
     /// The program and its file; `None` if the persistent shell finds what the first word means.
-    pub(super) program: Option<(PathBuf, FileState)>,
-    pub(super) directory: Arc<Held>,
+    pub(in crate::policy) program: Option<(PathBuf, FileState)>,
+    pub(in crate::policy) directory: Arc<Held>,
     /// The path that the directory had when it was decided.
-    pub(super) path: PathBuf,
-    pub(super) claims: Vec<HeldClaim>,
+    pub(in crate::policy) path: PathBuf,
+    pub(in crate::policy) claims: Vec<HeldClaim>,
     /// The rule's settings for its environment.
-    pub(super) env: EnvRule,
+    pub(in crate::policy) env: EnvRule,
     /// The changes that earlier calls made in the persistent shell; empty for a process of its own.
-    pub(super) changes: Vec<ShellChange>,
+    pub(in crate::policy) changes: Vec<ShellChange>,
 }
 
 /// A command that has changed, or may have changed, what later commands in the persistent shell get: variables, limits, the
@@ -114,14 +113,18 @@ impl Proposal {
     }
 
     /// The first part in which it differs from what another decision came to.
-    pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
+    pub(in crate::policy) fn difference(&self, other: &Self) -> Option<&'static str> {
         let words = (self.words != other.words).then_some("the command");
         words.or_else(|| self.difference_except(other, [&[], &[]]))
     }
 
     /// The same for two whose words are not compared. A path counts unless a pattern has found its word, which `here` and
     /// `there` say of each word of the client.
-    pub(super) fn difference_except(&self, other: &Self, [here, there]: [&[bool]; 2]) -> Option<&'static str> {
+    pub(in crate::policy) fn difference_except(
+        &self,
+        other: &Self,
+        [here, there]: [&[bool]; 2],
+    ) -> Option<&'static str> {
         let [claims_here, claims_there] = [(self, here), (other, there)].map(|(proposal, found)| {
             let is_fixed = |claim: &&HeldClaim| !found.get(claim.word).copied().unwrap_or(false);
             proposal.claims.iter().filter(is_fixed).collect::<Vec<&HeldClaim>>()
@@ -167,7 +170,7 @@ impl Proposal {
     }
 
     /// The directory of a call, and its path now.
-    pub(super) fn held_in(directory: &WorkingDirectory) -> (Arc<Held>, PathBuf) {
+    pub(in crate::policy) fn held_in(directory: &WorkingDirectory) -> (Arc<Held>, PathBuf) {
         (Arc::clone(directory.held()), directory.path().to_owned())
     }
 }

@@ -5,22 +5,27 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::approval::{Answer, AnswerOf, CallToApprove};
-use super::deadlines::Since;
-use super::event::{Deadline, Progress};
-use super::log::Fields;
-use super::not_run::NotRun;
-use super::observer::{QuestionAnswered, QuestionAsked};
-use super::outcome::TaskChange;
-use super::outgoing::Question;
-use super::questions::{By, Open, SessionEnd, Way, key_in_task, told};
-use super::requests::{ApprovedCall, AskedCall, HeldCall};
-use super::run::Server;
-use super::session::RequestContext;
+use super::in_results::Brought;
+use super::way::Way;
 use crate::config::LogLevel;
 use crate::exec::{OperatorProgram, StopReason};
-use crate::jsonrpc::encode;
+use crate::jsonrpc::{ErrorObject, Request, encode};
 use crate::mcp::{Approval, CallToolResult, ELICITATION_CREATE, approval_params};
+use crate::server::deadlines::Since;
+use crate::server::event::{Deadline, Progress};
+use crate::server::facts::Facts;
+use crate::server::log::Fields;
+use crate::server::not_run::NotRun;
+use crate::server::observer::{QuestionAnswered, QuestionAsked};
+use crate::server::outcome::TaskChange;
+use crate::server::outgoing::{Closed, Question};
+use crate::server::question::{Answer, AnswerOf, CallToApprove};
+use crate::server::questions::{By, Open, key_in_task, told};
+use crate::server::replies::Reply;
+use crate::server::requests::{ApprovedCall, AskedCall, HeldCall};
+use crate::server::run::Server;
+use crate::server::session::{RequestContext, SessionEnd};
+use crate::server::tool_call::ToolCall;
 use crate::text::quote;
 
 /// The interval at which a client is told that its call is waiting.
@@ -28,9 +33,68 @@ const TICK: Duration = Duration::from_secs(1);
 /// How many bytes of the program's standard error the log shows.
 const LONGEST_SAID: usize = 200;
 
+/// The log's advice for the operator if nobody can be asked.
+const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows no forms (elicitation); name a program that asks \
+     with `--ask-with`";
+
 impl Server<'_> {
+    /// The approval of a person that a call comes with: the one that it got while it waited, or the one that it brings as the answer to the
+    /// question of an earlier result. Or why it does not run.
+    ///
+    /// # Errors
+    /// The error object for a request whose answer is none.
+    pub(in crate::server) fn approval_of(
+        &mut self,
+        (key, request, tool_call): (u64, &Request, &ToolCall),
+        (approved, resumed): (Option<Box<ApprovedCall>>, Option<Closed>),
+        reply: &Reply,
+    ) -> Result<Result<Option<Box<ApprovedCall>>, NotRun>, ErrorObject> {
+        let Some(closed) = resumed else { return Ok(Ok(approved)) };
+        Ok(match self.answer_in((key, request, tool_call), closed)? {
+            Brought::Nothing => Ok(approved),
+            Brought::Approval(asked) => {
+                let feedback = Box::new(tool_call.feedback(reply.id()));
+                Ok(Some(Box::new(ApprovedCall { asked, key, feedback })))
+            }
+            Brought::NotRun(why) => Err(why),
+        })
+    }
+
+    /// Asks a person about a call, or answers why nobody can be asked.
+    pub(in crate::server) fn ask_about(
+        &mut self,
+        (tool_call, decided): (&ToolCall, &(u64, Fields)),
+        asked: CallToApprove,
+        mut call: AskedCall,
+        is_background: bool,
+    ) {
+        let context = &tool_call.context;
+        let way = match self.questions.way(&self.parts.ask, context, &asked, (&self.requests, &self.outgoing)) {
+            Ok(way) => way,
+            Err(why) => {
+                if matches!(why, NotRun::NobodyToAsk { .. }) {
+                    self.log.write(LogLevel::Warn, HOW_TO_ASK);
+                }
+                return self.not_queued(tool_call, decided, call.pending.reply, &why);
+            }
+        };
+        call.pending.facts = Facts::described(tool_call.describe(|| {
+            let tool = Fields::default().ours("tool", &tool_call.tool).and(&decided.1);
+            tool.directory(&asked.proposal.directory())
+        }));
+        if let (Some(ttl), true, None) = (self.parts.task_ttl(), is_background, call.pending.reply.task()) {
+            if call.pending.feedback.takes_tasks() {
+                self.make_task(&mut call.pending, ttl, TaskChange::Works);
+            }
+        }
+        match way.or(call.pending.reply.task().map(|_| Way::Task)) {
+            Some(way) => self.ask(way, asked, call, context),
+            None => self.ask_in_result(asked, call, context),
+        }
+    }
+
     /// Makes a call wait for a person's answer, and asks the person unless the same question is open already.
-    pub(super) fn ask(&mut self, way: Way, asked: CallToApprove, call: AskedCall, context: &RequestContext) {
+    fn ask(&mut self, way: Way, asked: CallToApprove, call: AskedCall, context: &RequestContext) {
         // A question of a task is asked only in that task.
         let is_elsewhere = |open: &&Open| !matches!((&way, open.by), (Way::Task, _) | (_, By::Task(_)));
         let mut elsewhere = self.questions.open.iter().filter(is_elsewhere);
@@ -122,7 +186,7 @@ impl Server<'_> {
     }
 
     /// Handles the end of the operator's program, or its failure to start.
-    pub(super) fn program_answered(&mut self, number: u64, answer: &Answer, said: &str) {
+    pub(in crate::server) fn program_answered(&mut self, number: u64, answer: &Answer, said: &str) {
         self.asker.ended(number);
         self.leftovers.ends(of_question(number));
         self.questions.ending.remove(&number);
@@ -130,7 +194,7 @@ impl Server<'_> {
     }
 
     /// Handles the client's answer to the request of this number.
-    pub(super) fn client_answered(&mut self, sent: u64, result: &Result<Value, Value>) {
+    pub(in crate::server) fn client_answered(&mut self, sent: u64, result: &Result<Value, Value>) {
         let by = By::Client(sent);
         let Some(number) = self.questions.open.iter().find(|open| open.by == by).map(|open| open.number) else {
             return;
@@ -144,7 +208,7 @@ impl Server<'_> {
 
     /// Why a response is not an answer to the question with this key in a task; `None` if it is one, or if nobody is waiting
     /// for it.
-    pub(super) fn is_no_answer(&self, (task, key): (u64, &str), response: &Value) -> Option<String> {
+    pub(in crate::server) fn is_no_answer(&self, (task, key): (u64, &str), response: &Value) -> Option<String> {
         self.questions.in_task(task, key)?;
         let is_answer = Approval::from_result(response).is_some();
         (!is_answer)
@@ -152,7 +216,7 @@ impl Server<'_> {
     }
 
     /// Handles the client's answer to the question with this key in a task. It is ignored if nobody is waiting for it.
-    pub(super) fn answered_in_task(&mut self, (task, key): (u64, &str), response: &Value) {
+    pub(in crate::server) fn answered_in_task(&mut self, (task, key): (u64, &str), response: &Value) {
         let Some(number) = self.questions.in_task(task, key) else { return };
         self.inbox.forget(Deadline::Question(number));
         self.question_answered(number, &Approval::from_result(response).into(), "");
@@ -174,7 +238,7 @@ impl Server<'_> {
                 self.log.write(LogLevel::Info, said_too(line, said).as_str());
                 self.serve_approved(call, Arc::clone(&open.asked));
             } else {
-                let why = NotRun::of_answer(open.asked.proposal.to_string(), answer);
+                let why = answer.not_run(open.asked.sentence());
                 self.log.write(LogLevel::Info, said_too(line.reason(why.kind(), &why.to_string()), said).as_str());
                 self.send(call.pending.feedback.not_run(why.kind()));
                 let result = CallToolResult::error(why.to_string()).encode(call.pending.feedback.revision());
@@ -196,7 +260,7 @@ impl Server<'_> {
     }
 
     /// Sends progress to the calls that wait for the answer to this question.
-    pub(super) fn tick(&mut self, number: u64) {
+    pub(in crate::server) fn tick(&mut self, number: u64) {
         let Some(elapsed) = self.questions.open(number).map(|open| open.since.elapsed()) else { return };
         let mut is_wanted = false;
         for call in self.requests.asked(number).filter(|call| call.pending.feedback.wants_progress()) {
@@ -211,7 +275,7 @@ impl Server<'_> {
     }
 
     /// Ends the questions that no call waits for any more.
-    pub(super) fn withdraw_unawaited(&mut self) {
+    pub(in crate::server) fn withdraw_unawaited(&mut self) {
         let numbers: Vec<u64> = self.questions.open.iter().map(|open| open.number).collect();
         for number in numbers {
             if self.requests.count_asked(number) == 0 {
@@ -222,7 +286,7 @@ impl Server<'_> {
 
     /// Handles a new handshake, or a client that is gone: it will not answer any more, and approvals for its session
     /// are forgotten.
-    pub(super) fn end_questions(&mut self, which: SessionEnd) {
+    pub(in crate::server) fn end_questions(&mut self, which: SessionEnd) {
         self.questions.forget_remembered();
         let is_over = |open: &&Open| match which {
             // A question from the old session must not approve anything in the new one.
@@ -235,11 +299,15 @@ impl Server<'_> {
         }
         self.questions.is_closed |= which == SessionEnd::Client;
         self.questions.is_input_over |= which == SessionEnd::Input;
-        self.questions.sessions += u64::from(which == SessionEnd::Handshake);
+    }
+
+    /// Handles a question that nobody has answered in time.
+    pub(in crate::server) fn question_overdue(&mut self, number: u64) {
+        self.give_up_question(number, &Answer::TimedOut);
     }
 
     /// Handles a question to which no person's answer will come, for example since nobody answered it in time.
-    pub(super) fn give_up_question(&mut self, number: u64, answer: &Answer) {
+    fn give_up_question(&mut self, number: u64, answer: &Answer) {
         let Some(open) = self.questions.open(number) else { return };
         let (by, waited) = (open.by, open.since.elapsed());
         match by {

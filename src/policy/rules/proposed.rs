@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Proposal;
-use super::line::LineProposal;
+use crate::policy::line::LineProposal;
 
 /// A command or a line that a person is asked to approve.
 #[derive(Debug, Clone)]

@@ -5,37 +5,84 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approval::Answer;
-use super::event::Event;
-use super::inbox::EventSender;
-use crate::config::ASK_TEXT;
+use crate::config::{ASK_TEXT, Config};
 use crate::exec::{End, ExecError, Limits, OperatorProgram, Output, Stop, StopReason, own_children, stop};
+use crate::policy::{AllowList, Programs, SearchPath};
+use crate::server::configured::operators_program;
+use crate::server::event::Event;
+use crate::server::inbox::EventSender;
+use crate::server::question::Answer;
 
 /// The exit status that approves a call until the session ends; 0 approves it once.
 const SESSION: i32 = 10;
 /// How many bytes of each of its streams are kept.
 const MOST_OUTPUT: u64 = 4 * 1024;
 
+/// The most commands that need approval and are named.
+const MOST_ASKED: usize = 6;
 /// How a person is asked, according to the operator.
 #[derive(Debug, Clone)]
 pub struct AskSettings {
     /// The program, if there is one; an error if it could not be found, and then nobody is asked.
-    pub(super) program: Option<Result<Arc<OperatorProgram>, String>>,
+    pub(in crate::server) program: Option<Result<Arc<OperatorProgram>, String>>,
     /// How long a question stays open.
-    pub(super) timeout: Duration,
+    pub(in crate::server) timeout: Duration,
     /// The delay between SIGTERM and SIGKILL to the program's process tree.
-    pub(super) grace: Duration,
+    pub(in crate::server) grace: Duration,
+}
+
+impl AskSettings {
+    /// The program belongs to the operator, so it gets the server's own environment, with which it finds a display or a terminal.
+    pub(in crate::server) fn of(config: &Config, programs: &Programs, search_path: &SearchPath) -> Self {
+        let words = config.ask_with.value.as_ref();
+        let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
+        Self { program, timeout: config.ask_timeout.value, grace: config.grace.value }
+    }
+
+    /// Why nobody can be asked although the operator names a program for it.
+    pub(in crate::server) fn problem(&self) -> Option<String> {
+        self.program.as_ref().and_then(|program| program.as_ref().err().cloned())
+    }
+
+    /// Warnings to the operator; `asks` says whether any call may have to be approved.
+    pub(in crate::server) fn warnings(&self, allow: &AllowList, asks: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if asks && self.program.is_none() {
+            let asked = allow.rules().asking();
+            let named = asked.iter().take(MOST_ASKED).map(|title| format!("`{title}`"));
+            let more =
+                asked.len().checked_sub(MOST_ASKED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
+            warnings.push(format!(
+                "calls of {}{} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
+                 program that asks with `--ask-with`",
+                named.collect::<Vec<_>>().join(", "),
+                more.unwrap_or_default()
+            ));
+        }
+        if self.program.is_some() && !asks {
+            warnings.push(
+                "`--ask-with` asks nobody: no rule says `decision: ask`, and `--ask` names no command".to_owned(),
+            );
+        }
+        if allow.allows_any() && asks {
+            warnings.push(
+                "the allow-list holds `*`, which allows a command that has to be approved by its path without approval"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
 }
 
 /// The questions that the program is asking.
-pub(super) struct Asker {
+pub(in crate::server) struct Asker {
     events: EventSender,
     /// By the number of the question.
     running: HashMap<u64, Stop>,
 }
 
 impl Asker {
-    pub(super) fn new(events: EventSender) -> Self {
+    pub(in crate::server) fn new(events: EventSender) -> Self {
         Self { events, running: HashMap::new() }
     }
 
@@ -44,7 +91,7 @@ impl Asker {
     ///
     /// # Errors
     /// If there is no pipe or thread.
-    pub(super) fn ask(
+    pub(in crate::server) fn ask(
         &mut self,
         settings: &AskSettings,
         number: u64,
@@ -72,24 +119,24 @@ impl Asker {
 
     /// Ends the program, because nobody is waiting for the answer any more. The loop still gets an event when it has
     /// ended.
-    pub(super) fn end(&mut self, number: u64, why: StopReason) {
+    pub(in crate::server) fn end(&mut self, number: u64, why: StopReason) {
         if let Some(stop) = self.running.get(&number) {
             stop.send(why);
         }
     }
 
     /// Ends all running programs.
-    pub(super) fn end_all(&mut self) {
+    pub(in crate::server) fn end_all(&mut self) {
         self.running.values().for_each(|stop| stop.send(StopReason::Shutdown));
     }
 
     /// Notes that the program that asked this question has ended.
-    pub(super) fn ended(&mut self, number: u64) {
+    pub(in crate::server) fn ended(&mut self, number: u64) {
         self.running.remove(&number);
     }
 
     /// Whether no program is running.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(in crate::server) fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
 }

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::rules::{CommandRule, HIDDEN, without_values};
-use super::{CommandLineError, NotALine, Policy, Refusal};
+use super::{CommandRule, HIDDEN, without_values};
+use crate::policy::{CommandLineError, NotALine, Policy, Refusal};
 use crate::text::nearest;
 
 /// The words of a call, without what may be secret.
@@ -25,7 +25,7 @@ impl Hidden {
     }
 
     /// The refusal of the call, without what may be secret in the words that its sentence repeats.
-    pub(super) fn in_refusal(&self, refusal: Refusal) -> Refusal {
+    pub(in crate::policy) fn in_refusal(&self, refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::NotAllowed { word, allowed } => Refusal::NotAllowed { word: self.in_sentence(word), allowed },
             Refusal::ProgramNotFound { word, sought } => {
@@ -65,13 +65,13 @@ impl Policy {
     }
 
     /// The error, without what may be a secret in the words that its text repeats.
-    pub(super) fn hidden_in_error(&self, error: CommandLineError) -> CommandLineError {
+    pub(in crate::policy) fn hidden_in_error(&self, error: CommandLineError) -> CommandLineError {
         match error {
             CommandLineError::Unbalanced { line } => {
                 CommandLineError::Unbalanced { line: self.hide(vec![line]).words.concat() }
             }
             // The error does not say whose argument the word is.
-            CommandLineError::Nul { .. } if self.allow.rules().written().any(|rule| rule.has_secrets()) => {
+            CommandLineError::Nul { .. } if self.allow.rules().have_secrets() => {
                 CommandLineError::Nul { word: HIDDEN.to_owned() }
             }
             CommandLineError::Unreadable { source: NotALine { line, reason } } => {

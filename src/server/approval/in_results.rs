@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::approval::{Answer, AnswerOf, CallToApprove, Channel};
-use super::event::Deadline;
-use super::log::Fields;
-use super::not_run::NotRun;
-use super::observer::{QuestionAnswered, QuestionAsked};
-use super::outgoing::{Closed, Question};
-use super::questions::told;
-use super::requests::{AskedCall, Pending};
-use super::run::Server;
-use super::session::RequestContext;
-use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Request};
 use crate::mcp::{Approval, approval_params};
+use crate::server::event::Deadline;
+use crate::server::log::Fields;
+use crate::server::not_run::NotRun;
+use crate::server::observer::{QuestionAnswered, QuestionAsked};
+use crate::server::outgoing::{Closed, Question};
+use crate::server::question::{Answer, AnswerOf, CallToApprove, Channel};
+use crate::server::questions::told;
+use crate::server::requests::{AskedCall, Pending};
+use crate::server::run::Server;
+use crate::server::session::RequestContext;
+use crate::server::tool_call::ToolCall;
 
 /// The person's answer in a call that comes again after a question.
-pub(super) enum Brought {
+pub(in crate::server) enum Brought {
     /// No answer, so the person has to be asked again.
     Nothing,
     /// A person's approval of this.
@@ -34,7 +34,7 @@ impl Server<'_> {
     ///
     /// # Errors
     /// The error for the client, if the response is not an answer.
-    pub(super) fn answer_in(
+    pub(in crate::server) fn answer_in(
         &mut self,
         (key, request, tool_call): (u64, &Request, &ToolCall),
         closed: Closed,
@@ -62,13 +62,13 @@ impl Server<'_> {
                 return Err(ErrorObject::invalid_params(why));
             }
             Answer::Declined | Answer::Cancelled | Answer::TimedOut | Answer::Withdrawn => {
-                Brought::NotRun(NotRun::of_answer(asked.proposal.to_string(), &answer))
+                Brought::NotRun(answer.not_run(asked.sentence()))
             }
         })
     }
 
     /// Answers a call with the question. The client sends the call again with a person's answer.
-    pub(super) fn ask_in_result(&mut self, asked: CallToApprove, call: AskedCall, context: &RequestContext) {
+    pub(in crate::server) fn ask_in_result(&mut self, asked: CallToApprove, call: AskedCall, context: &RequestContext) {
         let AskedCall { request, pending: Pending { reply, facts, feedback }, key, .. } = call;
         // The text was made before, and is short enough.
         let text = asked.text(AnswerOf::OneCall).unwrap_or_default();
@@ -96,14 +96,14 @@ impl Server<'_> {
     }
 
     /// Handles a question of a result that was not answered in time.
-    pub(super) fn state_expired(&mut self, number: u64) {
+    pub(in crate::server) fn state_expired(&mut self, number: u64) {
         if let Some(closed) = self.outgoing.expire(number) {
             self.question_is_gone(&closed, &Answer::TimedOut);
         }
     }
 
     /// Drops the open questions of results, because the client is gone.
-    pub(super) fn withdraw_states(&mut self) {
+    pub(in crate::server) fn withdraw_states(&mut self) {
         for closed in self.outgoing.expire_all() {
             self.question_is_gone(&closed, &Answer::Withdrawn);
         }

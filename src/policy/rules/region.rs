@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use super::rules::MOST_STEPS;
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
+use crate::policy::MOST_STEPS;
 
 /// Directories and files, and all that lies in these directories.
 #[derive(Debug, Clone, Default)]

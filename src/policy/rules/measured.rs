@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::Directories;
+use super::Protected;
+use super::region::Region;
 use crate::files::Ancestry;
-use crate::policy::Protected;
+use crate::policy::Directories;
 use crate::policy::opened::Opened;
-use crate::policy::region::Region;
 
 impl Directories {
     /// The regions that the paths of a call must lie in, in each of them: the operator's roots and the workspace, as far as
