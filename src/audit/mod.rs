@@ -5,13 +5,12 @@
 //! of the protocol or of processes: the server reports what happened, and does not run what could not be recorded.
 //!
 //! - [`Event`] is what a record says.
-//! - `log` is the file, which is written and read; a build without the feature `evidence` has none.
+//! - `log` is the file, which is written and read.
 
-#[cfg(feature = "evidence")]
 pub(crate) mod log;
 mod record;
 
 pub(crate) use record::{
     Answered, Asked, AuditedClient, DecidedRecord, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile,
-    Received, RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
+    Received, RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict,
 };

@@ -1,7 +1,6 @@
 //! The events of records, with their fields under the names and in the order in which they are written.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -283,10 +282,4 @@ impl Digest {
     pub(crate) fn of(text: &[u8]) -> Self {
         Self { bytes: text.len() as u64, sha256: Sha256::of(text).to_string() }
     }
-}
-
-/// A time in whole milliseconds.
-pub(crate) fn milliseconds(time: Duration) -> u64 {
-    // This holds 500 million years.
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -5,30 +5,39 @@
 
 mod anchor;
 mod plan;
+mod records;
 mod shared;
 
 use std::cell::OnceCell;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::audit_records::{ended_record, name, started_event};
 use super::event::CallEnded;
 use super::facts::Facts;
 use super::not_run::NotRun;
 use super::not_started::NotStarted;
+use super::recorded::RecordedDecision;
 use super::replies::{Called, Reply};
-use crate::audit::{DecidedRecord, Digest, Ended, Event, MessageKind, Received, RefusedRequest, Verdict};
+use crate::audit::{
+    Answered, Asked, DecidedRecord, Digest, Ended, Event, MessageKind, Received, RefusedRequest, RefusedRoot, Roots,
+    Verdict,
+};
 use crate::config::LogLevel;
-use crate::exec::StartedCommand;
+use crate::exec::{End, StartedCommand};
+use crate::files::Held;
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
+use crate::text::{escape_os, milliseconds};
 use crate::tools::{CallTool, ToolKind};
 pub(super) use anchor::Anchor;
 pub(super) use plan::AuditPlan;
 pub(crate) use plan::check_audit;
 use plan::not_opened;
+pub(super) use records::end_of;
+use records::{called, decided_record, ended_record, name, part_ended, started_event};
 use shared::{Log, Shared};
 
 /// Why the end of a call is not known.
@@ -113,14 +122,16 @@ impl Auditor {
     ///
     /// # Errors
     /// [`NotRun::NotRecorded`], or [`NotRun::GivenUp`] if nobody waits for the call any more.
-    pub(super) fn decided(
+    pub(super) fn decided<'a>(
         &self,
         (call, facts): (u64, &Facts),
         client: Option<&Arc<Implementation>>,
-        made: impl FnOnce() -> Vec<DecidedRecord>,
+        (id, tool): (&RequestId, &str),
+        decisions: impl FnOnce() -> Vec<RecordedDecision<'a>>,
     ) -> Result<(), NotRun> {
         let Some(shared) = &self.0 else { return Ok(()) };
-        let made = made();
+        let made = decisions().into_iter().map(|decision| decided_record((call, id, tool), decision));
+        let made: Vec<DecidedRecord> = made.collect();
         let is_refused = made.iter().any(|decided| decided.decision == Verdict::Refused);
         let mut log = shared.log();
         {
@@ -147,9 +158,14 @@ impl Auditor {
     /// # Errors
     /// [`NotRun::NotRecorded`].
     #[cfg(unix)]
-    pub(super) fn decided_parts(&self, made: Vec<DecidedRecord>) -> Result<(), NotRun> {
+    pub(super) fn decided_parts(
+        &self,
+        call: (u64, &RequestId, &str),
+        parts: Vec<RecordedDecision<'_>>,
+    ) -> Result<(), NotRun> {
         let Some(shared) = &self.0 else { return Ok(()) };
-        let written = shared.write(&mut shared.log(), made.into_iter().map(Event::Decided));
+        let made = parts.into_iter().map(|decision| decided_record(call, decision));
+        let written = shared.write(&mut shared.log(), made.map(Event::Decided));
         written.map_err(|why| NotRun::NotRecorded { why })
     }
 
@@ -163,9 +179,28 @@ impl Auditor {
         written.map_err(|why| NotRun::NotRecorded { why })
     }
 
+    /// The names of a request, for the record of its refusal.
+    pub(super) fn called(&self, request: &Request) -> Option<Called> {
+        self.is_on().then(|| called(request))
+    }
+
+    /// Notes a request that runs nothing.
+    pub(super) fn note_received(&self, received: Received) {
+        self.note(|| Event::Received(received));
+    }
+
+    /// Notes the client's roots: those that count, and why the others do not.
+    pub(super) fn roots(&self, roots: &[Arc<Held>], dropped: &[String]) {
+        self.note(|| {
+            let roots = roots.iter().map(|root| escape_os(root.path().as_os_str()).into_owned()).collect();
+            let refused = dropped.iter().map(|reason| RefusedRoot { reason: reason.clone() }).collect();
+            Event::Roots(Roots { roots, refused })
+        });
+    }
+
     /// Notes anything that need not be in the file before something else happens. The session's last record counts those that
     /// can't be written.
-    pub(super) fn note(&self, event: impl FnOnce() -> Event) {
+    fn note(&self, event: impl FnOnce() -> Event) {
         let Some(shared) = &self.0 else { return };
         let mut kept = shared.kept();
         kept.waiting.push(event());
@@ -288,14 +323,30 @@ impl Auditor {
     }
 
     /// Notes that a person is asked about a call, which the answer ends, or a new decision.
-    pub(super) fn asked(&self, call: u64, event: impl FnOnce() -> Event) {
+    pub(super) fn asked(&self, call: u64, channel: &'static str, text: impl FnOnce() -> String) {
         self.takes_end(call);
-        self.note(event);
+        self.note(|| Event::Asked(Asked { call, channel, text: text() }));
+    }
+
+    /// Notes the end of a question; `remembered` says whether the same call runs without another one for the rest of the session.
+    pub(super) fn answered(
+        &self,
+        (call, channel): (u64, &'static str),
+        (answer, remembered): (&'static str, bool),
+        waited: Duration,
+    ) {
+        let waited_ms = milliseconds(waited);
+        self.note(|| Event::Answered(Answered { call, channel, answer, remembered, waited_ms }));
     }
 
     /// Notes the start of a command, or of one of a line.
     pub(super) fn started(&self, call: u64, part: Option<usize>, started: &StartedCommand) {
         self.note(|| started_event((call, part), started));
+    }
+
+    /// Notes the end of a process of a line.
+    pub(super) fn part_ended(&self, call: u64, part: usize, end: End) {
+        self.note(|| part_ended(call, part, end));
     }
 
     /// Notes the end of a call.

@@ -14,7 +14,6 @@ use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
 use super::session::{RequestContext, Served, Session, SessionEnd};
-use crate::audit::Event;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
 };
@@ -65,7 +64,7 @@ impl Server<'_> {
         let mut recorded = Ok(());
         match received {
             Some(received) if request.method == "tools/call" => recorded = self.audit.received(*received),
-            Some(received) => self.audit.note(|| Event::Received(*received)),
+            Some(received) => self.audit.note_received(*received),
             None => {}
         }
         let context = match served {

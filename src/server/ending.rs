@@ -95,10 +95,7 @@ impl Server<'_> {
         for (call, reply) in undecided {
             self.audit.given_up(call, &reply, NOT_DECIDED);
         }
-        asked
-            .iter()
-            .filter_map(|call| self.questions.withdrawn(call.key, call.question))
-            .for_each(|event| self.audit.note(|| event));
+        asked.iter().for_each(|call| self.question_ends(call));
         self.questions.shut_down();
         self.asker.end_all();
         if self.shell.give_up() {

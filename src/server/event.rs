@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::question::Answer;
-use crate::audit::Stream;
 use crate::exec::{End, Limit, Looked};
+use crate::files::Sha256;
 use crate::jsonrpc::Line;
 use crate::shell::ShellState;
 
@@ -104,8 +104,16 @@ pub(crate) struct EndOfCommand {
     /// The limit that it hit.
     pub limit: Option<Limit>,
     /// Its output; `None` if it never ran.
-    pub stdout: Option<Stream>,
-    pub stderr: Option<Stream>,
+    pub stdout: Option<OfStream>,
+    pub stderr: Option<OfStream>,
+}
+
+/// Everything that a command wrote to a stream, whether it was kept or not.
+#[derive(Debug)]
+pub(crate) struct OfStream {
+    pub bytes: u64,
+    /// The SHA-256; `None` if the executor did not compute it and did not keep everything.
+    pub sha256: Option<Sha256>,
 }
 
 /// How a call ended, for the log and for the messages to its client.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::audit_records::stream;
 use super::auditor::Auditor;
-use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
+use super::auditor::end_of;
+use super::event::{CallEnded, Event, HowEnded, Progress};
 use super::inbox::EventSender;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
 use super::parts::Parts;
@@ -177,12 +177,6 @@ pub(super) fn run(with: &RunsWith, events: &EventSender, job: Job, stop: StopSig
 pub(super) fn note_start(key: u64, part: Option<usize>, audit: &Auditor) -> OnStart {
     let audit = audit.clone();
     OnStart(Box::new(move |started| audit.started(key, part, &started)))
-}
-
-/// Returns the facts for the record of a command that ran.
-pub(super) fn end_of(output: &Output) -> EndOfCommand {
-    let (stdout, stderr) = (Some(stream(&output.stdout)), Some(stream(&output.stderr)));
-    EndOfCommand { limit: output.limit, stdout, stderr }
 }
 
 /// Tells the observer that a command has ended. Since it has run, a panic of the observer is ignored.

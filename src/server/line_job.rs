@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use self::records::{part_ended, part_record};
-use super::auditor::Auditor;
+use self::records::part_record;
+use super::auditor::{Auditor, end_of};
 use super::event::{CallEnded, HowEnded};
 use super::inbox::EventSender;
-use super::job::{ReportOfEnd, RunsWith, end_of, heartbeat, note_start, observe_end, report_of};
+use super::job::{ReportOfEnd, RunsWith, heartbeat, note_start, observe_end, report_of};
 use super::observer::CommandOutcome;
 use crate::audit::Digest;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
@@ -208,11 +208,9 @@ impl Decides for AtTurn<'_> {
         let Turn { parts, outcome } = self.planned.pipeline(self.policy, self.directories, pipeline, at);
         if let Some((id, tool)) = &self.audited {
             let call = (self.key, id, tool.as_str());
-            let records = parts
-                .iter()
-                .filter_map(|part| part_record(call, part, self.input.as_ref().zip(self.planned.reader())))
-                .collect();
-            let recorded = self.audit.decided_parts(records);
+            let input = self.input.as_ref().zip(self.planned.reader());
+            let decided = parts.iter().filter_map(|part| part_record(part, input)).collect();
+            let recorded = self.audit.decided_parts(call, decided);
             recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         }
         outcome.map_err(LineError::Refused)
@@ -231,6 +229,6 @@ impl Observes for Heard<'_> {
     }
 
     fn ended(&self, part: usize, end: End) {
-        self.audit.note(|| part_ended(self.key, part, end));
+        self.audit.part_ended(self.key, part, end);
     }
 }

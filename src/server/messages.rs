@@ -1,6 +1,5 @@
 //! From a line of the client to its messages, each of which is served in turn.
 
-use super::audit_records::called;
 use super::auditor::ReceivedLine;
 use super::replies::Destination;
 use super::run::{Lifecycle, Server};
@@ -80,7 +79,7 @@ impl Server<'_> {
     }
 
     fn received_request(&mut self, request: Request, to: Destination, line: &ReceivedLine<'_>) {
-        let called = self.audit.is_on().then(|| called(&request));
+        let called = self.audit.called(&request);
         let reply = self.replies.open(request.id.clone(), called, to);
         if request.method == "initialize" && reply.is_in_batch() {
             let why = "invalid request: `initialize` can't be part of a batch";

@@ -15,7 +15,6 @@ mod answers;
 #[cfg_attr(not(feature = "rules"), path = "no_approval.rs")]
 mod approval;
 mod asked;
-mod audit_records;
 #[cfg_attr(not(feature = "evidence"), path = "no_auditor.rs")]
 mod auditor;
 #[cfg_attr(not(feature = "background"), path = "no_background.rs")]
@@ -59,6 +58,7 @@ mod polled;
 mod question;
 #[cfg_attr(not(feature = "rules"), path = "no_questions.rs")]
 mod questions;
+mod recorded;
 mod replies;
 mod requests;
 mod roots;

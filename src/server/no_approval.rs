@@ -43,6 +43,8 @@ impl Server<'_> {
 
     pub(super) fn answered_in_task(&mut self, _: (u64, &str), _: &Value) {}
 
+    pub(super) fn question_ends(&mut self, _: &AskedCall) {}
+
     pub(super) fn question_overdue(&mut self, _: u64) {}
 
     pub(super) fn tick(&mut self, _: u64) {}

@@ -6,17 +6,20 @@ use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::configured::AnchorSettings;
-use super::event::CallEnded;
+use super::event::{CallEnded, EndOfCommand};
 use super::facts::Facts;
 use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::not_started::NotStarted;
-use super::replies::Reply;
-use crate::audit::{DecidedRecord, Event, Received};
+use super::recorded::RecordedDecision;
+use super::replies::{Called, Reply};
+use crate::audit::Received;
 use crate::config::{Config, LogLevel};
-use crate::exec::StartedCommand;
+use crate::exec::{End, Output, StartedCommand};
+use crate::files::Held;
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::text::escape_os;
@@ -71,6 +74,11 @@ impl<'a> ReceivedLine<'a> {
     }
 }
 
+/// Nothing, since nobody reads it.
+pub(super) fn end_of(_: &Output) -> EndOfCommand {
+    EndOfCommand::default()
+}
+
 /// The audit log of a session: none, or one that can't be written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Auditor(Option<PathBuf>);
@@ -99,24 +107,33 @@ impl Auditor {
 
     pub(super) fn hears(&self, _: Option<&Arc<Implementation>>) {}
 
-    pub(super) fn decided(
+    pub(super) fn decided<'a>(
         &self,
         _: (u64, &Facts),
         _: Option<&Arc<Implementation>>,
-        _: impl FnOnce() -> Vec<DecidedRecord>,
+        _: (&RequestId, &str),
+        _: impl FnOnce() -> Vec<RecordedDecision<'a>>,
     ) -> Result<(), NotRun> {
         self.record()
     }
 
-    pub(super) fn decided_parts(&self, _: Vec<DecidedRecord>) -> Result<(), NotRun> {
+    pub(super) fn decided_parts(&self, _: (u64, &RequestId, &str), _: Vec<RecordedDecision<'_>>) -> Result<(), NotRun> {
         self.record()
+    }
+
+    pub(super) fn called(&self, _: &Request) -> Option<Called> {
+        None
     }
 
     pub(super) fn received(&self, _: Received) -> Result<(), NotRun> {
         self.record()
     }
 
-    pub(super) fn note(&self, _: impl FnOnce() -> Event) {}
+    pub(super) fn note_received(&self, received: Received) {
+        match received {}
+    }
+
+    pub(super) fn roots(&self, _: &[Arc<Held>], _: &[String]) {}
 
     pub(super) fn refused(&self, _: &Reply, _: Option<i32>, _: &str) {}
 
@@ -147,7 +164,11 @@ impl Auditor {
 
     pub(super) fn does_not_run(&self, _: u64, _: &Reply, _: &NotRun) {}
 
-    pub(super) fn asked(&self, _: u64, _: impl FnOnce() -> Event) {}
+    pub(super) fn asked(&self, _: u64, _: &'static str, _: impl FnOnce() -> String) {}
+
+    pub(super) fn answered(&self, _: (u64, &'static str), _: (&'static str, bool), _: Duration) {}
+
+    pub(super) fn part_ended(&self, _: u64, _: usize, _: End) {}
 
     pub(super) fn started(&self, _: u64, _: Option<usize>, _: &StartedCommand) {}
 

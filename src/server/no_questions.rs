@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::inbox::EventSender;
 use super::observer::Observer;
 use super::question::CallToApprove;
-use crate::audit;
 use crate::config::Config;
 use crate::policy::{AllowList, Programs, SearchPath};
 
@@ -52,10 +51,6 @@ impl Questions {
 
     pub(super) fn remembered(&self) -> Vec<Arc<CallToApprove>> {
         Vec::new()
-    }
-
-    pub(super) fn withdrawn(&self, _: u64, _: u64) -> Option<audit::Event> {
-        None
     }
 
     pub(super) fn shut_down(&self) {}

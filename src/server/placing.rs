@@ -16,13 +16,12 @@ use super::outgoing::Question;
 use super::replies::Reply;
 use super::run::Server;
 use super::session::RequestContext;
-use crate::audit;
 use crate::config::{LogLevel, RootsMode};
-use crate::files::{Held, are_same};
+use crate::files::are_same;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR};
 use crate::mcp::{MISSING_CLIENT_CAPABILITY, has_roots, root_uris, roots_required_capabilities};
 use crate::policy::{Directories, DirectoryError, MOST_ROOTS};
-use crate::text::{escape_os, quote};
+use crate::text::quote;
 
 /// How long calls are held for the client's answer.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
@@ -104,7 +103,7 @@ impl Server<'_> {
         let before: Vec<_> = self.roots.last.iter().flat_map(|last| last.held_for_client()).cloned().collect();
         let (directories, client) = self.parts.policy.directories().with_client_roots_after(uris, &before);
         if self.roots.last.is_none() || !client.dropped.is_empty() || !are_same(&client.directories, &before) {
-            self.audit.note(|| recorded(&client.directories, &client.dropped));
+            self.audit.roots(&client.directories, &client.dropped);
         }
         client.dropped.into_iter().for_each(|why| self.log.write(LogLevel::Warn, &why));
         self.log.write(LogLevel::Info, &log::client_roots(&client.directories));
@@ -168,11 +167,4 @@ impl Server<'_> {
         }
         Ok(DecidedIn::These(known))
     }
-}
-
-/// The record of the roots in the audit log.
-fn recorded(roots: &[Arc<Held>], dropped: &[String]) -> audit::Event {
-    let roots = roots.iter().map(|root| escape_os(root.path().as_os_str()).into_owned()).collect();
-    let refused = dropped.iter().map(|reason| audit::RefusedRoot { reason: reason.clone() }).collect();
-    audit::Event::Roots(audit::Roots { roots, refused })
 }

@@ -6,7 +6,6 @@ mod shell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::audit_records::decided_record;
 use super::auditor::Auditor;
 use super::budget::{cost_of_claims, cost_of_words};
 use super::facts::{Facts, Known, shown};
@@ -16,10 +15,11 @@ use super::not_run::NotRun;
 use super::observer::Decided;
 use super::parts::Parts;
 use super::question::CallToApprove;
+use super::recorded::RecordedDecision;
 use super::requests::Work;
 use super::terms::Terms;
 use super::tool_call::ToolCall;
-use crate::audit::{self, Digest, milliseconds};
+use crate::audit::Digest;
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
 use crate::mcp::Implementation;
@@ -143,19 +143,19 @@ impl Deciding<'_> {
         let approved = Approved { now: self.approved_now(&terms), before: &before };
         let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
         let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
-        self.record(&explanation, outcome.as_ref().err(), |call| {
+        self.record(&explanation, outcome.as_ref().err(), || {
             let argv = match &outcome {
                 Ok(command) => Some(command.words()),
                 Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
                 Err(_) => None,
             };
-            let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
-            audit::DecidedRecord {
+            RecordedDecision {
+                argv: argv.map(|words| (words, explanation.secrets.clone())),
                 input: terms.input.as_ref().map(|input| Digest::of(input.as_bytes())),
-                timeout_ms: asked_timeout.map(milliseconds),
-                background: is_fed,
-                task: tool_call.task.is_some(),
-                ..decided_record(call, &explanation, argv, outcome.as_ref().err())
+                timeout: asked_timeout,
+                is_background: is_fed,
+                is_task: tool_call.task.is_some(),
+                ..RecordedDecision::of(&explanation, outcome.as_ref().err())
             }
         })?;
         let command = match outcome {
@@ -201,11 +201,11 @@ impl Deciding<'_> {
     ///
     /// # Errors
     /// [`NotRun::NotRecorded`], and [`NotRun::GivenUp`] if nobody waits for the call any more.
-    fn record(
+    fn record<'a>(
         &mut self,
         explanation: &Explanation,
         refusal: Option<&Refusal>,
-        make: impl FnOnce((u64, &RequestId, &str)) -> audit::DecidedRecord,
+        decision: impl FnOnce() -> RecordedDecision<'a>,
     ) -> Result<(), NotRun> {
         let (key, tool) = (self.key, self.tool_call.tool.as_str());
         self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
@@ -213,6 +213,6 @@ impl Deciding<'_> {
         if let Some(how) = refusal.and_then(|_| self.parts.suggest(explanation)) {
             self.described = std::mem::take(&mut self.described).reason("to_allow", &how);
         }
-        self.audit.decided((key, self.facts), self.client(), || vec![make((key, self.id, tool))])
+        self.audit.decided((key, self.facts), self.client(), (self.id, tool), || vec![decision()])
     }
 }

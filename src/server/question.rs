@@ -6,17 +6,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::not_run::NotRun;
 use super::terms::Terms;
-use crate::audit;
 use crate::mcp::{Approval, Implementation};
 use crate::policy::rules::EnvRule;
 use crate::policy::{Proposal, Proposed, Refusal, bounded};
-use crate::text::{escape, escape_os, quote_to_judge as shown};
+use crate::text::{escape, escape_os, milliseconds, quote_to_judge as shown};
 
 /// The longest text that a person is shown, in bytes. If a call can't be shown in full, nobody is asked about it.
 pub(super) const LONGEST_TEXT: usize = 4 * 1024;
@@ -81,9 +79,8 @@ impl CallToApprove {
     }
 
     /// The question in the audit log, without the words that the rule marks as secret.
-    pub(super) fn to_record(&self, call: u64, channel: Channel, of: AnswerOf) -> audit::Event {
-        let text = self.text_with(Shows::NoSecrets, of).unwrap_or_default();
-        audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
+    pub(super) fn to_record(&self, of: AnswerOf) -> String {
+        self.text_with(Shows::NoSecrets, of).unwrap_or_default()
     }
 
     fn text_with(&self, shows: Shows, of: AnswerOf) -> Option<String> {
@@ -141,7 +138,7 @@ impl CallToApprove {
                 "timeout",
                 timeout.map(|timeout| format!("{timeout:?}")),
                 "timeout_ms",
-                timeout.map(|timeout| json!(audit::milliseconds(timeout))),
+                timeout.map(|timeout| json!(milliseconds(timeout))),
             ),
             Property::new(
                 "environment",
@@ -329,15 +326,9 @@ impl Answer {
         }
     }
 
-    /// The end of a question in the audit log.
-    pub(super) fn to_record(&self, call: u64, channel: Channel, waited: Duration) -> audit::Event {
-        audit::Event::Answered(audit::Answered {
-            call,
-            channel: channel.name(),
-            answer: self.name(),
-            remembered: *self == Self::Session,
-            waited_ms: audit::milliseconds(waited),
-        })
+    /// The end of a question in the audit log: its name, and whether it is remembered.
+    pub(super) fn to_record(&self) -> (&'static str, bool) {
+        (self.name(), *self == Self::Session)
     }
 }
 

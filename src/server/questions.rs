@@ -16,7 +16,6 @@ use super::log::Fields;
 use super::observer::Observer;
 use super::outgoing::Question;
 use super::question::{Answer, CallToApprove, Channel};
-use crate::audit;
 
 /// How many approved calls are remembered until the session ends; if there are more, the oldest is asked about again.
 const MOST_REMEMBERED: usize = 256;
@@ -108,12 +107,6 @@ impl Questions {
             self.remembered.pop_front();
         }
         self.remembered.push_back(asked);
-    }
-
-    /// The record of a question that a call waits for, which is withdrawn at the server's end.
-    pub(super) fn withdrawn(&self, call: u64, question: u64) -> Option<audit::Event> {
-        let open = self.open.iter().find(|open| open.number == question)?;
-        Some(Answer::Withdrawn.to_record(call, open.by.channel(), open.since.elapsed()))
     }
 
     /// Forgets everything, at the end of the server.

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::auditor::end_of;
 use super::event::{CallEnded, Event, HowEnded};
 use super::inbox::EventSender;
-use super::job::{end_of, heartbeat, observe_end};
+use super::job::{heartbeat, observe_end};
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
 use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, stop};

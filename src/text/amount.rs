@@ -30,6 +30,12 @@ pub(crate) const SIZE_PATTERN: &str = r"^\s*[0-9]+(\s*[bB]?|(\.[0-9]{1,9})?\s*[k
 /// An amount of nothing, whatever its unit.
 pub(crate) const ZERO_PATTERN: &str = r"^[\s0.]*[A-Za-z]*\s*$";
 
+/// A time in whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    // This holds 500 million years.
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Why a text is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurationError {

@@ -24,7 +24,7 @@ mod terminal;
 pub(crate) mod time;
 mod variables;
 
-pub(crate) use amount::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN, counted};
+pub(crate) use amount::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN, counted, milliseconds};
 pub use amount::{
     DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,
 };

@@ -50,9 +50,8 @@ impl Parts {
         }
         let decided = self.agents_line(text, directory);
         let id = RequestId::from(CALL);
-        let of_part = |part: &PartDecision| part_record((CALL, &id, TOOL), part, None);
-        let records = decided.parts.iter().filter_map(of_part).collect();
-        auditor.decided_parts(records).map_err(|why| why.to_string())?;
+        let parts = decided.parts.iter().filter_map(|part| part_record(part, None)).collect();
+        auditor.decided_parts((CALL, &id, TOOL), parts).map_err(|why| why.to_string())?;
         auditor.end();
         Ok(decided)
     }

@@ -12,20 +12,20 @@ use crate::exec::{
 use crate::jsonrpc::RequestId;
 use crate::lines::Pipeline;
 use crate::policy::line::{
-    DecidedStage, LineProposal, LineRefusal, PartDecision, PlannedLine, Position, ReadLine, RequestedLine, Turn,
+    DecidedStage, LineProposal, LineRefusal, PlannedLine, Position, ReadLine, RequestedLine, Turn,
 };
 use crate::policy::{
     AllowedCommand, Approved, CommandLine, CommandLineError, Lines, Proposal, Proposed, Refusal, Requested, bounded,
 };
 use crate::server::asked::Asked;
-use crate::server::audit_records::decided_record;
 use crate::server::auditor::Auditor;
 use crate::server::deadlines::Since;
 use crate::server::event::{CallEnded, EndOfCommand, HowEnded};
 use crate::server::facts::Facts;
-use crate::server::line_job::records::{part_ended, part_record};
+use crate::server::line_job::records::part_record;
 use crate::server::parts::Parts;
 use crate::server::question::{Answer, AnswerOf, CallToApprove, Channel};
+use crate::server::recorded::RecordedDecision;
 use crate::server::terms::Terms;
 
 /// The number of the one call, and the name of its tool in the audit log.
@@ -114,10 +114,10 @@ impl Parts {
             Terms { tool: TOOL.to_owned(), input: None, timeout: None, is_background: false, is_in_shell: false };
         let call = CallToApprove { sandbox: self.sandboxes_of(&proposal), proposal, terms };
         let (channel, of) = (alone.channel, AnswerOf::OneCall);
-        auditor.asked(CALL, || call.to_record(CALL, channel, of));
+        auditor.asked(CALL, channel.name(), || call.to_record(of));
         let since = Since::now();
         let answer = (alone.ask)(call.text(of).as_deref());
-        auditor.note(|| answer.to_record(CALL, channel, since.elapsed()));
+        auditor.answered((CALL, channel.name()), answer.to_record(), since.elapsed());
         match answer {
             Answer::Once => {}
             Answer::Failed(why) => return Err(RunEnded::Refused(why)),
@@ -182,14 +182,14 @@ impl Parts {
         let requested = Requested { command, cwd: Some(directory), has_input: false, approved };
         let decision = self.policy.evaluate(self.policy.directories(), requested);
         let (explanation, outcome) = (decision.explanation, decision.outcome);
-        let recorded = auditor.decided((CALL, &Facts::default()), None, || {
+        let recorded = auditor.decided((CALL, &Facts::default()), None, (&id(), TOOL), || {
             let argv = match &outcome {
                 Ok(command) => Some(command.words()),
                 Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
                 Err(_) => None,
             };
-            let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
-            vec![decided_record((CALL, &id(), TOOL), &explanation, argv, outcome.as_ref().err())]
+            let argv = argv.map(|words| (words, explanation.secrets.clone()));
+            vec![RecordedDecision { argv, ..RecordedDecision::of(&explanation, outcome.as_ref().err()) }]
         });
         recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
         match outcome {
@@ -219,9 +219,8 @@ impl Parts {
         };
         let decision = self.policy.plan(self.policy.directories(), requested);
         let id = id();
-        let of_part = |part: &PartDecision| part_record((CALL, &id, TOOL), part, None);
-        let records = || decision.parts.iter().filter_map(of_part).collect();
-        let recorded = auditor.decided((CALL, &Facts::default()), None, records);
+        let decided = || decision.parts.iter().filter_map(|part| part_record(part, None)).collect();
+        let recorded = auditor.decided((CALL, &Facts::default()), None, (&id, TOOL), decided);
         recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
         match decision.outcome {
             Ok(planned) => Ok(Plan::Line(Box::new(planned))),
@@ -344,9 +343,8 @@ impl Decides for AtTurn<'_> {
         let policy = &self.parts.policy;
         let Turn { parts, outcome } = self.planned.pipeline(policy, policy.directories(), pipeline, at);
         let id = id();
-        let of_part = |part| part_record((CALL, &id, TOOL), part, None);
-        let records = parts.iter().filter_map(of_part).collect();
-        let recorded = self.auditor.decided_parts(records);
+        let decided = parts.iter().filter_map(|part| part_record(part, None)).collect();
+        let recorded = self.auditor.decided_parts((CALL, &id, TOOL), decided);
         recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         outcome.map_err(LineError::Refused)
     }
@@ -366,6 +364,6 @@ impl Observes for Heard {
     }
 
     fn ended(&self, part: usize, end: End) {
-        self.auditor.note(|| part_ended(CALL, part, end));
+        self.auditor.part_ended(CALL, part, end);
     }
 }

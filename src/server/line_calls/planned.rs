@@ -1,6 +1,6 @@
 //! The decision on a call of several commands, before it waits for its turn.
 
-use crate::audit::{self, Digest, milliseconds};
+use crate::audit::Digest;
 use crate::exec::Limits;
 use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome, RequestedLine};
 use crate::policy::{Directories, Explanation, Proposed, Refusal, bounded};
@@ -14,6 +14,7 @@ use crate::server::not_run::NotRun;
 use crate::server::observer::Decided;
 use crate::server::planned::{CalledLine, Deciding, Planned, Stopped};
 use crate::server::question::CallToApprove;
+use crate::server::recorded::RecordedDecision;
 use crate::server::requests::Work;
 use crate::server::terms::Terms;
 
@@ -57,17 +58,12 @@ impl Deciding<'_> {
         if !ways.is_empty() {
             self.described = std::mem::take(&mut self.described).reason("to_allow", &ways.join("; "));
         }
-        let call = (self.key, self.id, tool_call.tool.as_str());
-        self.audit.decided((self.key, self.facts), self.client(), || {
+        self.audit.decided((self.key, self.facts), self.client(), (self.id, &tool_call.tool), || {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
-            let of_call = |part: &PartDecision| {
-                let record = part_record(call, part, input.as_ref().zip(reader))?;
-                Some(audit::DecidedRecord {
-                    timeout_ms: asked_timeout.map(milliseconds),
-                    background: is_fed,
-                    task: tool_call.task.is_some(),
-                    ..record
-                })
+            let of_call = |part| {
+                let decision = part_record(part, input.as_ref().zip(reader))?;
+                let (timeout, is_task) = (asked_timeout, tool_call.task.is_some());
+                Some(RecordedDecision { timeout, is_background: is_fed, is_task, ..decision })
             };
             decided.iter().filter_map(of_call).collect()
         })?;

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::{Deciding, Planned, Stopped};
-use crate::audit::{self, milliseconds};
 use crate::exec::Limits;
 use crate::policy::{Directories, Explanation, Proposed, Refusal, ShellCommand, bounded};
-use crate::server::audit_records::decided_record;
 use crate::server::budget::{cost_of_directories, cost_of_words};
 use crate::server::facts::Known;
 use crate::server::facts::shown as shown_in_list;
 use crate::server::log::Fields;
+use crate::server::recorded::RecordedDecision;
 use crate::server::requests::Work;
 use crate::server::shell_runner::{CallContext, ShellRunner, ShellTurn, TurnOf};
 use crate::server::terms::Terms;
@@ -34,9 +33,9 @@ impl Deciding<'_> {
         let mut shown = Vec::new();
         let (request, facts) = match what {
             ShellRequest::Restart => {
-                let tool = (self.key, self.id, tool_call.tool.as_str());
-                self.audit.decided((self.key, self.facts), self.client(), || {
-                    vec![decided_record(tool, &Explanation::default(), None, None)]
+                let (named, explanation) = ((self.id, tool_call.tool.as_str()), Explanation::default());
+                self.audit.decided((self.key, self.facts), self.client(), named, || {
+                    vec![RecordedDecision::of(&explanation, None)]
                 })?;
                 (TurnOf::Restart, ShellCommandFacts::default())
             }
@@ -47,16 +46,14 @@ impl Deciding<'_> {
                 let tool = tool_call.tool.clone();
                 let terms = Terms { tool, input: None, timeout, is_background: false, is_in_shell: true };
                 let outcome = outcome.and_then(|command| self.in_shell(command, (shell, here), &terms));
-                self.record(&explanation, outcome.as_ref().err(), |call| {
+                self.record(&explanation, outcome.as_ref().err(), || {
                     let argv = match &outcome {
                         Ok(command) => Some((command.words(), command.secrets())),
                         Err(Refusal::NeedsApproval(proposal)) => Some((proposal.words(), proposal.secrets())),
                         Err(_) => None,
                     };
-                    let argv = argv.as_ref().map(|(words, secrets)| (*words, secrets.as_slice()));
-                    let timeout_ms = timeout.map(milliseconds);
                     let refusal = outcome.as_ref().err();
-                    audit::DecidedRecord { timeout_ms, ..decided_record(call, &explanation, argv, refusal) }
+                    RecordedDecision { argv, timeout, ..RecordedDecision::of(&explanation, refusal) }
                 })?;
                 let command = outcome.map_err(|refusal| self.stopped(refusal, terms))?;
                 cost += cost_of_words(command.words());

@@ -1,5 +1,7 @@
 //! Tests of the questions about calls.
 
+use std::time::Duration;
+
 use super::*;
 use crate::text::{is_plain, is_right_to_left};
 

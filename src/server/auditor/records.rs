@@ -1,17 +1,16 @@
 //! Makes the audit log's records of calls from the state of the server: decisions, starts, ends and names.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use super::event::{CallEnded, EndOfCommand, HowEnded};
-use super::replies::Called;
-use crate::audit::{DecidedRecord, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
-use crate::exec::{Captured, End, Limit, StartedCommand};
+use crate::audit::{DecidedRecord, Ended, Event, FileIdentity, Started, Stream, Verdict};
+use crate::exec::{Captured, End, Limit, Output, StartedCommand};
 use crate::files::Sha256;
 use crate::jsonrpc::{Request, RequestId};
-use crate::policy::{DescribedAt, Explanation, Refusal};
-use crate::text::{escape_os, time};
+use crate::policy::DescribedAt;
+use crate::server::event::{CallEnded, EndOfCommand, HowEnded, OfStream};
+use crate::server::recorded::RecordedDecision;
+use crate::server::replies::Called;
+use crate::text::{escape_os, milliseconds, time};
 use crate::tools::signal_name;
 
 /// The longest name of a method or a tool that is recorded, in bytes. Real tools have names below a hundred.
@@ -29,43 +28,38 @@ pub(super) fn name(sent: &str) -> Option<String> {
     (!sent.is_empty()).then(|| if is_long { cut() } else { sent.to_owned() })
 }
 
-/// The words that run, and which of them are secret, from which byte on.
-type Argv<'a> = (&'a [String], &'a [(usize, usize)]);
-
-/// The decision on a call, as it is recorded. `argv` is what runs or would run, if that was determined.
+/// The decision on a call, as it is recorded.
 pub(super) fn decided_record(
     (call, id, tool): (u64, &RequestId, &str),
-    explanation: &Explanation,
-    argv: Option<Argv<'_>>,
-    refusal: Option<&Refusal>,
+    decision: RecordedDecision<'_>,
 ) -> DecidedRecord {
-    let decision = match refusal {
-        None => Verdict::Allowed,
-        Some(Refusal::NeedsApproval(_)) => Verdict::Ask,
-        Some(_) => Verdict::Refused,
-    };
-    let (argv, secrets) = argv.unwrap_or((&explanation.words, &[]));
+    let RecordedDecision { explanation, argv, variables, asks, reason, .. } = decision;
+    let (argv, secrets) = argv.unwrap_or((&explanation.words, Vec::new()));
     DecidedRecord {
         call,
         id: id.as_value().clone(),
         tool: tool.to_owned(),
-        part: None,
+        part: decision.part,
         argv: argv.to_vec(),
-        env: BTreeMap::new(),
+        env: variables.iter().cloned().collect(),
         cwd: explanation.directory.as_ref().map(|directory| escape_os(directory.as_os_str()).into_owned()),
-        input: None,
-        timeout_ms: None,
-        background: false,
-        task: false,
-        decision,
+        input: decision.input,
+        timeout_ms: decision.timeout.map(milliseconds),
+        background: decision.is_background,
+        task: decision.is_task,
+        decision: match (asks, &reason) {
+            (true, _) => Verdict::Ask,
+            (false, Some(_)) => Verdict::Refused,
+            (false, None) => Verdict::Allowed,
+        },
         rule: explanation
             .described
             .as_ref()
             .map(described)
             .or_else(|| explanation.rule.as_ref().map(ToString::to_string)),
-        reason: refusal.map(ToString::to_string),
+        reason,
         client: None,
-        secrets: secrets.to_vec(),
+        secrets,
     }
 }
 
@@ -88,7 +82,7 @@ pub(super) fn started_event(
     Event::Started(Started { call, part, program, identity, pid: *pid })
 }
 
-pub(super) fn put_end(ended: &mut Ended, end: End) {
+fn put_end(ended: &mut Ended, end: End) {
     match end {
         End::Exited(code) => ended.exit_code = Some(code),
         End::Signaled(number) => ended.signal = Some(signal_name(number)),
@@ -97,12 +91,19 @@ pub(super) fn put_end(ended: &mut Ended, end: End) {
     }
 }
 
+/// The end of a process of a line, as it is recorded.
+pub(super) fn part_ended(call: u64, part: usize, end: End) -> Event {
+    let mut ended = Ended { call, part: Some(part), ..Ended::default() };
+    put_end(&mut ended, end);
+    Event::Ended(ended)
+}
+
 /// The end of a call, as it is recorded.
 pub(super) fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> Ended {
     let mut ended = Ended { call: *key, ..Ended::default() };
     if let Some(EndOfCommand { limit, stdout, stderr, .. }) = facts.as_deref() {
         ended.limit = limit.map(Limit::name);
-        (ended.stdout, ended.stderr) = (stdout.clone(), stderr.clone());
+        (ended.stdout, ended.stderr) = (stdout.as_ref().map(stream), stderr.as_ref().map(stream));
     }
     match how {
         HowEnded::Ran { end, elapsed, .. } => {
@@ -114,12 +115,20 @@ pub(super) fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> End
     ended
 }
 
-/// A stream of a command, as it is recorded.
-pub(super) fn stream(captured: &Captured) -> Stream {
+fn stream(OfStream { bytes, sha256 }: &OfStream) -> Stream {
+    Stream { bytes: *bytes, sha256: sha256.as_ref().map(ToString::to_string) }
+}
+
+/// All that is told of the output of a command.
+pub(in crate::server) fn end_of(output: &Output) -> EndOfCommand {
+    let (stdout, stderr) = (Some(of_stream(&output.stdout)), Some(of_stream(&output.stderr)));
+    EndOfCommand { limit: output.limit, stdout, stderr }
+}
+
+fn of_stream(captured: &Captured) -> OfStream {
     let sha256 = match captured.sha256.as_deref().copied().map(Sha256::from_bytes) {
-        Some(sha256) => Some(sha256),
         None if captured.left_out == 0 => Some(Sha256::of([&captured.head[..], &captured.tail].concat())),
-        None => None,
+        known => known,
     };
-    Stream { bytes: captured.len() as u64 + captured.left_out, sha256: sha256.map(|sha256| sha256.to_string()) }
+    OfStream { bytes: captured.len() as u64 + captured.left_out, sha256 }
 }
