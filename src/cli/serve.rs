@@ -15,7 +15,6 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
         hardening::leave_session();
     }
     own_descendants();
-    #[cfg(target_os = "linux")]
     crate::exec::stay_in_directory();
     let mut parts = Parts::new(config);
     parts.suggests = workbench::suggestions(config).filter(|_| config.log.value >= LogLevel::Info);

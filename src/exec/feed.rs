@@ -70,7 +70,6 @@ impl Feed {
     }
 
     /// Takes the bytes that were given since the last time; returns whether the input ends after them.
-    #[cfg(unix)]
     pub(super) fn take(&self) -> (Vec<u8>, bool) {
         let mut state = self.lock();
         (std::mem::take(&mut state.bytes), state.is_closed)
@@ -81,8 +80,8 @@ impl Feed {
     pub(super) fn wait(&self) -> (Vec<u8>, bool) {
         let state = self.lock();
         let waits = |state: &mut State| state.bytes.is_empty() && !state.is_closed;
-        let mut state = self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
-        (std::mem::take(&mut state.bytes), state.is_closed)
+        drop(self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner));
+        self.take()
     }
 
     /// Makes room for the bytes that were written to the command.
@@ -112,7 +111,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
     fn who_was_told_and_has_not_looked_is_not_told_again() {
         let feed = Feed::default();
         assert_eq!(feed.give(b"", false), Ok(false));

@@ -23,15 +23,13 @@ mod heartbeat;
 mod launcher;
 #[cfg_attr(not(all(unix, feature = "lines")), path = "no_line.rs")]
 pub mod line;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_new_files.rs")]
 mod new_files;
 mod os;
 mod output;
 mod own_binary;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_own_directory.rs")]
 mod own_directory;
-#[cfg(unix)]
-mod phases;
 mod processes;
 mod resources;
 #[cfg_attr(not(feature = "background"), path = "no_spool.rs")]
@@ -48,32 +46,15 @@ pub(crate) use feed::Feed;
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
 pub use launcher::launched;
-#[cfg(unix)]
-use launcher::processor_times;
 pub(crate) use launcher::{CallNetwork, Launcher};
 pub(crate) use launcher::{Failure, Launch};
-#[cfg(unix)]
-pub(crate) use os::ProcessTree;
 pub use os::own_descendants;
-pub(crate) use os::{Looked, Orphans, is_worn, own_children};
-#[cfg(windows)]
-pub(crate) use os::{Spawned, spawn as spawn_in_job};
-#[cfg(target_os = "linux")]
-pub(crate) use os::{end_beside, end_domain, signal_descendants};
-#[cfg(unix)]
-pub(crate) use os::{group_of, start_registered};
+pub(crate) use os::*;
 pub use output::{End, ExecError, Host, Output};
 use output::{failed, spawn_error};
 pub(crate) use own_binary::own_binary;
-#[cfg(target_os = "linux")]
 pub(crate) use own_directory::stay_in_directory;
-#[cfg(target_os = "linux")]
-pub(crate) use phases::LEFTOVER_GRACE;
-#[cfg(unix)]
-pub(crate) use phases::{DRAIN, Due, Phases};
 pub use processes::Processes;
-#[cfg(unix)]
-pub(crate) use processes::Streams;
 pub(crate) use processes::{RuleExecution, Told, since_1970};
 pub use resources::{Limit, LimitsError, ResourceLimits};
 pub(crate) use spool::{Keeper, Spool};

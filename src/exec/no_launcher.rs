@@ -5,17 +5,11 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
-#[cfg(unix)]
-use std::process::ExitStatus;
-#[cfg(unix)]
+use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
-#[cfg(unix)]
 use super::End;
-#[cfg(unix)]
-use super::resources::Limit;
-use super::resources::{LimitsError, ResourceLimits};
+use super::resources::{Limit, LimitsError, ResourceLimits};
 use crate::integrity::Checked;
 use crate::sandbox::{Sandbox, SandboxError};
 
@@ -99,24 +93,20 @@ impl Launch {
         Vec::new()
     }
 
-    #[cfg(unix)]
     pub(crate) fn end_tree(&mut self) {
         match self.0 {}
     }
 
-    #[cfg(unix)]
     pub(crate) fn failure(&self, _end: End) -> Option<Failure> {
         match self.0 {}
     }
 
-    #[cfg(unix)]
     pub(crate) fn hit(&mut self, _end: ExitStatus, _times: Option<[Duration; 2]>) -> Option<Limit> {
         match self.0 {}
     }
 }
 
 /// Nobody needs it here.
-#[cfg(unix)]
 pub(crate) fn processor_times(_pid: u32) -> Option<[Duration; 2]> {
     None
 }

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-#[cfg(target_os = "linux")]
 use super::new_files::NewFiles;
 use super::{
     CallNetwork, Captured, End, Environment, ExecError, Executor, Failure, Heartbeat, Invocation, Launcher,
-    LimitsError, Output, Spool, failed, os, spawn_error,
+    LimitsError, Output, Spool, Streams, failed, os, spawn_error,
 };
 use crate::files::{Held, Reached};
 use crate::integrity::Guard;
@@ -27,25 +26,11 @@ pub(crate) struct Told {
     pub spool: Option<Arc<Spool>>,
 }
 
-/// The other ends of the standard streams of a command or a line.
-pub(crate) enum Streams {
-    /// Its output is read and kept; its input is that of the call.
-    Captured,
-    /// They are the caller's, and nothing of them is read here.
-    #[cfg(unix)]
-    Own {
-        /// `None` for nothing to read.
-        stdin: Option<std::os::fd::OwnedFd>,
-        /// Standard output and standard error.
-        output: [std::os::fd::OwnedFd; 2],
-    },
-}
-
 /// A thread that is ready to start commands of one sandbox.
 pub(crate) struct Ready {
-    launcher: Option<Launcher>,
+    /// Starts commands with limits, or in a network of their own; `None` if nothing has to.
+    pub(super) launcher: Option<Launcher>,
     /// Removed at the end where they were not used.
-    #[cfg(target_os = "linux")]
     _new_files: Option<NewFiles>,
 }
 
@@ -58,7 +43,7 @@ pub struct Processes {
     /// Checks programs before they run; `None` for no check.
     pub(super) guard: Option<Arc<Guard>>,
     /// Whether each command may access only the paths that it names, and so has a sandbox of its own.
-    is_claimed: bool,
+    pub(super) is_claimed: bool,
     /// The sandbox and the limits of single commands, by the command whose rule sets them.
     rules: Arc<HashMap<String, RuleExecution>>,
     /// The threads that start commands of lines, while no line uses them.
@@ -127,12 +112,6 @@ impl Processes {
         &self.idle
     }
 
-    /// Whether each command may access only the paths that it names.
-    #[cfg(unix)]
-    pub(super) fn is_claimed(&self) -> bool {
-        self.is_claimed
-    }
-
     /// Whether a thread can start several commands: not where each has a sandbox or a network of its own.
     pub(super) fn is_shared(&self) -> bool {
         // A confined thread can't have another network made.
@@ -164,26 +143,16 @@ impl Processes {
     /// # Errors
     /// [`ExecError::Confine`] and [`ExecError::Limits`].
     pub(crate) fn confine(&self, claims: &[HeldClaim], network: Option<&CallNetwork>) -> Result<Ready, ExecError> {
-        #[cfg(target_os = "linux")]
         let new_files = self.is_claimed.then(|| NewFiles::of(claims)).transpose();
-        #[cfg(target_os = "linux")]
         let new_files = new_files.map_err(|source| ExecError::Lost { source })?;
-        #[cfg(target_os = "linux")]
-        let new = new_files.iter().flat_map(NewFiles::held);
-        #[cfg(not(target_os = "linux"))]
-        let new = std::iter::empty();
-        let sandbox = self.sandbox_for(claims, new);
+        let sandbox = self.sandbox_for(claims, new_files.iter().flat_map(NewFiles::held));
         let mut launcher = self.launcher()?;
         if let Some(sandbox) = sandbox {
             let made = Launcher::for_sandbox(launcher, &sandbox, network);
             launcher = made.map_err(|source| ExecError::Confine { source })?;
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
         }
-        Ok(Ready {
-            launcher,
-            #[cfg(target_os = "linux")]
-            _new_files: new_files,
-        })
+        Ok(Ready { launcher, _new_files: new_files })
     }
 
     /// The sandbox for one command with these claims, which may also write the files in `new`.
@@ -200,14 +169,6 @@ impl Processes {
             })
         };
         Some(Arc::new(sandbox.with_claims(claimed(Access::Read), claimed(Access::Write).chain(new))))
-    }
-}
-
-impl Ready {
-    /// The launcher that starts commands with limits, or in a network of their own; `None` if nothing has to.
-    #[cfg(unix)]
-    pub(super) fn launcher(&self) -> Option<&Launcher> {
-        self.launcher.as_ref()
     }
 }
 
@@ -257,11 +218,7 @@ impl Processes {
             NotStarted::System(source) => spawn_error(program.clone(), source),
         };
         let start = |ends| start(ends).map_err(NotStarted::Exec);
-        let ran = match streams {
-            Streams::Captured => os::run((input, feed), &stop, limits, told, start),
-            #[cfg(unix)]
-            Streams::Own { stdin, output } => os::run_passing_through((stdin, output), &stop, limits, told, start),
-        };
+        let ran = os::run(streams, (input, feed), &stop, limits, told, start);
         result(ran.map_err(not_started)?, &program)
     }
 }

@@ -8,12 +8,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::os::{self, Ends};
-#[cfg(target_os = "linux")]
 use super::own_directory::is_inherited;
 use super::processes::result;
 use super::{
-    ExecError, Launch, Launcher, Limits, OnStart, Output, Processes, StartedCommand, StopSignal, Told, own_binary,
-    since_1970, spawn_error,
+    ExecError, Launch, Launcher, Limits, OnStart, Output, Processes, StartedCommand, StopSignal, Streams, Told,
+    own_binary, since_1970, spawn_error,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -100,11 +99,7 @@ impl Processes {
 
     /// Gives it the directory of the command and its environment, and a group of its own.
     fn surround(&self, command: &mut Command, allowed: &AllowedCommand) {
-        #[cfg(target_os = "linux")]
-        let is_inherited = is_inherited(allowed.directory().held());
-        #[cfg(not(target_os = "linux"))]
-        let is_inherited = false;
-        if !is_inherited {
+        if !is_inherited(allowed.directory().held()) {
             command.current_dir(allowed.directory().spawn_path());
         }
         command.env_clear().envs(self.environment.variables());
@@ -157,7 +152,7 @@ impl OperatorProgram {
             ends.connect(&mut command);
             os::spawn(command).map(|child| Started { child, launch: None })
         };
-        let ran = os::run((Some(input), None), stop, limits, told, start);
+        let ran = os::run(Streams::Captured, (Some(input), None), stop, limits, told, start);
         result(ran.map_err(|source| spawn_error(self.program.clone(), source))?, &self.program)
     }
 }

@@ -1,8 +1,6 @@
 //! A program that was checked, and is held open until it is executed.
 
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,10 +42,9 @@ impl Checked {
         if self.contents.is_native { self.held.spawn_path() } else { self.path.clone() }
     }
 
-    /// The handle, to execute the program in another process; `None` if it has to be executed by its path.
-    #[cfg(target_os = "linux")]
-    pub fn handle(&self) -> Option<BorrowedFd<'_>> {
-        self.contents.is_native.then(|| self.held.as_fd())
+    /// The program, to execute it by its handle in another process; `None` if it has to be executed by its path.
+    pub fn executable(&self) -> Option<&Held> {
+        self.contents.is_native.then_some(&*self.held)
     }
 
     /// The SHA-256 of the program, if the check has read it.

@@ -120,7 +120,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("pre_exec", &[]),
     ("AllowedCommand {", &["policy/decision.rs"]),
     (" ShellCommand {", &["policy/shell_command.rs"]),
-    ("set_child_subreaper", &["exec/os/linux.rs"]),
+    ("set_child_subreaper", &["exec/os/linux/mod.rs"]),
 ];
 
 struct Source {

@@ -24,10 +24,25 @@ fn load(file: &Path, children: &Path, path: Vec<String>, modules: &mut Modules) 
         }
         let name = module.ident.to_string();
         let (flat, folder) = (children.join(format!("{name}.rs")), children.join(&name));
-        let file = if flat.exists() { flat } else { folder.join("mod.rs") };
+        let here = file.parent().unwrap_or(file);
+        let (file, folder) = match named_file(&module.attrs).map(|named| here.join(named)) {
+            // The modules in such a file lie beside it.
+            Some(named) => (named.clone(), named.parent().unwrap_or(here).to_owned()),
+            None => (if flat.exists() { flat } else { folder.join("mod.rs") }, folder),
+        };
         load(&file, &folder, [path.clone(), vec![name]].concat(), modules);
     }
     modules.insert(path, items);
+}
+
+/// The file of a module that has one for each platform: that of Unix, or of Linux.
+fn named_file(attributes: &[Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| {
+        let text = text(attribute).replace(' ', "");
+        let conditions = ["#[cfg_attr(unix,path=\"", "#[cfg_attr(target_os=\"linux\",path=\""];
+        let named = conditions.iter().find_map(|condition| text.strip_prefix(condition))?;
+        named.split('"').next().map(str::to_owned)
+    })
 }
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {

@@ -4,6 +4,8 @@
 //! A thread of its own makes and removes the cgroups, since the threads that start commands may be confined by then. If
 //! a server was killed and left cgroups behind, the next server removes them.
 
+mod hierarchy;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,8 +15,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::hierarchy::{Controller, ParentCgroup, Version, own_of_version_two, places};
 use crate::exec::Limit;
+use hierarchy::{Controller, ParentCgroup, Version, own_of_version_two, places};
 
 /// The beginning of the names of our cgroups. The process number of the server, its start time and a number of the
 /// cgroup follow.

@@ -15,9 +15,8 @@ use rustix::net::SendFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
 
-#[cfg(target_os = "linux")]
-use super::on_linux::{give_up_raising, started_by_peer};
 use super::own_network;
+use super::own_steps::{give_up_raising, started_by_peer};
 
 /// The first argument that makes this program the launcher. No help mentions it: without the server's socket it does
 /// nothing.
@@ -120,7 +119,6 @@ impl Message {
 /// started it.
 fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(OwnedFd, (u8, io::Error))> {
     let control = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
-    #[cfg(target_os = "linux")]
     started_by_peer(&control)?;
     let mut bytes = [0; Message::LENGTH + 1];
     let (length, descriptors) = super::receive(&control, &mut bytes)?;
@@ -171,7 +169,6 @@ fn prepare(message: Message, stdin: OwnedFd, groups: impl Iterator<Item = OwnedF
     limit(Resource::Nofile, open_files, 0)?;
     #[cfg(not(target_os = "openbsd"))]
     limit(Resource::As, memory, 0)?;
-    #[cfg(target_os = "linux")]
     give_up_raising()?;
     Ok(())
 }

@@ -11,21 +11,15 @@
 //! - [`OwnNetwork`] is a loopback interface of a call's own (Linux).
 //! - [`Groups`] makes a cgroup for each start, if the system allows it (Linux).
 
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_groups.rs")]
 mod groups;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_groups.rs"]
-mod groups;
-#[cfg(target_os = "linux")]
-mod hierarchy;
 mod launched;
-#[cfg(target_os = "linux")]
-mod on_linux;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_own_network.rs")]
 mod own_network;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_own_network.rs"]
-mod own_network;
+#[cfg_attr(target_os = "linux", path = "on_linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod own_steps;
+mod supported;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -167,10 +161,7 @@ impl Launcher {
     /// nothing to read; what the launcher itself gets takes the place of that. A checked `program` is executed by its handle, if
     /// it can be.
     pub(crate) fn begin(&self, stdin: &mut Option<OwnedFd>, program: Option<&Checked>) -> io::Result<Launch> {
-        #[cfg(target_os = "linux")]
-        let program = program.and_then(Checked::handle);
-        #[cfg(not(target_os = "linux"))]
-        let program: Option<BorrowedFd<'_>> = program.and(None);
+        let program = program.and_then(own_steps::handle);
         let command_stdin = stdin.take().map_or_else(|| std::fs::File::open("/dev/null").map(Into::into), Ok)?;
         let group = self.groups.as_deref().map(Groups::make).transpose()?;
         let (ours, theirs) = socket_pair()?;

@@ -2,12 +2,19 @@
 //! raise limits.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, capabilities, capability_is_in_bounding_set, remove_capability_from_bounding_set, set_capabilities,
 };
+
+use crate::integrity::Checked;
+
+/// The handle by which the launcher executes the program, if it can be executed by one.
+pub(super) fn handle(program: &Checked) -> Option<BorrowedFd<'_>> {
+    program.executable().map(AsFd::as_fd)
+}
 
 /// Fails unless the parent of this process has made the socket pair, as the server does.
 pub(super) fn started_by_peer(control: impl AsFd) -> io::Result<()> {

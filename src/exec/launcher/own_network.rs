@@ -22,7 +22,7 @@ use rustix::net::{
 };
 
 use super::launched::ANSWERS;
-use super::on_linux::started_by_peer;
+use super::own_steps::started_by_peer;
 use crate::exec::{os, own_binary};
 use crate::poll::poll_ready;
 use crate::sandbox::{self, Level, SandboxError};

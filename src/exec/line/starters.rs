@@ -110,7 +110,7 @@ impl<'p> Starters<'p> {
         created: &mut CreatedFiles,
     ) -> Result<io::Result<OwnedFd>, ExecError> {
         let processes = self.processes.of_rule(rule);
-        if processes.sandbox().is_none() || processes.is_claimed() {
+        if processes.sandbox().is_none() || processes.is_claimed {
             return Ok(file.open(created));
         }
         let domain = self.domain(&processes)?;
@@ -214,5 +214,5 @@ fn launcher(
         return processes.launcher();
     }
     let confined = processes.confine(claims, Some(network))?;
-    Ok(ready.insert(confined).launcher().cloned())
+    Ok(ready.insert(confined).launcher.clone())
 }

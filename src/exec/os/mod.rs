@@ -1,44 +1,18 @@
 //! The differences between platforms, under the same names: how a process is prepared, watched and ended with its tree.
+//!
+//! - `descendants` finds what has left the tree of its command (Linux).
+//! - `platform` starts and watches processes.
 
-#[cfg(target_os = "linux")]
-mod linux;
-#[cfg(not(target_os = "linux"))]
-mod no_orphans;
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
+#[cfg_attr(target_os = "linux", path = "linux/mod.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "no_orphans.rs")]
+mod descendants;
+#[cfg_attr(unix, path = "unix/mod.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod platform;
 
-#[cfg(target_os = "linux")]
-pub(crate) use linux::is_worn;
-#[cfg(target_os = "linux")]
-pub use linux::own_descendants;
-#[cfg(target_os = "linux")]
-pub(super) use linux::{LETTING_GO, end_leftovers, end_tracers, end_tracers_of_group};
-#[cfg(target_os = "linux")]
-pub(crate) use linux::{Orphans, end_beside, end_domain, group_of, own_children, signal_descendants, start_registered};
-#[cfg(not(target_os = "linux"))]
-pub(crate) use no_orphans::is_worn;
-#[cfg(not(any(target_os = "linux", windows)))]
-pub use no_orphans::own_descendants;
-#[cfg(not(any(target_os = "linux", windows)))]
-pub(super) use no_orphans::{LETTING_GO, end_leftovers, end_tracers, end_tracers_of_group};
-#[cfg(not(target_os = "linux"))]
-pub(crate) use no_orphans::{Orphans, own_children};
-#[cfg(not(any(target_os = "linux", windows)))]
-pub(crate) use no_orphans::{group_of, start_registered};
-#[cfg(unix)]
-pub(crate) use unix::ProcessTree;
-#[cfg(unix)]
-pub(crate) use unix::{Ends, Spawned};
-#[cfg(unix)]
-pub(super) use unix::{Role, Script, Watch, prepare, run, run_passing_through, spawn, unreaped};
-#[cfg(windows)]
-pub use windows::own_descendants;
-#[cfg(windows)]
-pub(super) use windows::{Ends, Wake, prepare, run};
-#[cfg(windows)]
-pub(crate) use windows::{Spawned, spawn};
+pub(crate) use descendants::*;
+pub use platform::own_descendants;
+pub(crate) use platform::*;
 
 /// The result of a look for what a call has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

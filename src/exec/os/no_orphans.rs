@@ -10,26 +10,21 @@ use crate::exec::Host;
 pub(crate) struct Orphans {}
 
 /// Does nothing on this platform.
-#[cfg(not(windows))]
 pub fn own_descendants() {}
 
 /// Does nothing on this platform.
 pub(crate) fn own_children() {}
 
 /// Does nothing on this platform.
-#[cfg(not(windows))]
-pub(in crate::exec) fn end_leftovers(_held: &[rustix::process::Pid]) {}
+pub(in crate::exec) fn end_leftovers<Pid>(_held: &[Pid]) {}
 
 /// Nothing is known here of what traces a process.
-#[cfg(not(windows))]
-pub(in crate::exec) fn end_tracers(_killed: rustix::process::Pid) {}
+pub(in crate::exec) fn end_tracers<Pid>(_killed: Pid) {}
 
 /// The same.
-#[cfg(not(windows))]
-pub(in crate::exec) fn end_tracers_of_group(_group: rustix::process::Pid) {}
+pub(in crate::exec) fn end_tracers_of_group<Pid>(_group: Pid) {}
 
 /// How long a killed process may take to end before [`end_tracers`] is called.
-#[cfg(not(windows))]
 pub(in crate::exec) const LETTING_GO: Duration = Duration::from_millis(20);
 
 /// No thread is worn on this platform.
@@ -37,8 +32,12 @@ pub(crate) fn is_worn() -> bool {
     false
 }
 
+/// Nothing is reaped meanwhile on this platform.
+pub(in crate::exec) fn try_reaping() -> Option<()> {
+    Some(())
+}
+
 /// Starts a child.
-#[cfg(not(windows))]
 pub(crate) fn start_registered(
     start: impl FnOnce() -> std::io::Result<std::process::Child>,
 ) -> std::io::Result<std::process::Child> {
@@ -46,7 +45,7 @@ pub(crate) fn start_registered(
 }
 
 /// The group of a process.
-#[cfg(not(windows))]
+#[cfg(unix)]
 pub(crate) fn group_of(pid: rustix::process::Pid) -> Option<rustix::process::Pid> {
     rustix::process::getpgid(Some(pid)).ok()
 }

@@ -57,6 +57,12 @@ impl Spawned {
     }
 }
 
+/// The other ends of the standard streams of a command.
+pub(crate) enum Streams {
+    /// Its output is read and kept; its input is that of the call.
+    Captured,
+}
+
 /// Which standard streams of a command are pipes: those of its output are.
 #[derive(Debug)]
 pub(crate) struct Ends {
@@ -79,6 +85,7 @@ impl Ends {
 /// # Errors
 /// Those of `start`, and the system's.
 pub(in crate::exec) fn run<E: From<io::Error>>(
+    _captured: Streams,
     (input, feed): (Option<Vec<u8>>, Option<Arc<Feed>>),
     stop: &StopSignal,
     limits: Limits,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use win32job::Job;
 
 use super::{AtStop, Ending, Ran, ShellLine, Step, Watched, spawn};
-use crate::exec::{Beats, End, Host, Limit, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
+use crate::exec::{Beats, End, Host, Limit, Limits, Spawned, StopReason, StopSignal, spawn as spawn_in_job};
 use crate::files::Held;
 use crate::policy::Base;
 use crate::shell::call::ShellSettings;

@@ -16,8 +16,9 @@ use rustix::process::{
     waitpgid,
 };
 
-use super::super::{LETTING_GO, end_tracers, end_tracers_of_group};
-use crate::exec::{End, Failure, Launch, Limit, processor_times};
+use super::super::{LETTING_GO, end_tracers, end_tracers_of_group, try_reaping};
+use crate::exec::launcher::processor_times;
+use crate::exec::{End, Failure, Launch, Limit};
 use crate::poll::{pipe, poll_ready};
 
 /// How long to wait for a killed command before it is left to be reaped later, because the kernel holds it.
@@ -62,7 +63,6 @@ impl ProcessTree {
     }
 
     /// The process itself, whose number is also that of its group.
-    #[cfg(target_os = "linux")]
     pub(crate) fn leader(&self) -> Pid {
         self.leader
     }
@@ -185,8 +185,7 @@ impl ProcessTree {
         }
         // Members whose parents have ended are zombies that this process must reap, if it is a subreaper; until then
         // they count.
-        #[cfg(target_os = "linux")]
-        let Some(_reaping) = crate::exec::os::linux::try_reaping() else { return false };
+        let Some(_reaping) = try_reaping() else { return false };
         while let Ok(Some(_)) = waitpgid(self.leader, WaitOptions::NOHANG) {}
         test_kill_process_group(self.leader) == Err(Errno::SRCH)
     }

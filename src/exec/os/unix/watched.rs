@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::super::{LETTING_GO, end_leftovers};
+use super::phases::{DRAIN, Due, Phases};
 use super::streams::{Input, Stream};
 use super::tree::{ProcessTree, TICK, UNKILLABLE, unreaped};
-use crate::exec::phases::{DRAIN, Due, Phases};
 use crate::exec::{Beats, End, Failure, Feed, Limits, Output, Started, StopReason, StopSignal, StreamName, Told};
 use crate::poll::poll_each;
 

@@ -1,5 +1,6 @@
 //! Starts commands on a Unix, and watches them to their end.
 
+mod phases;
 mod streams;
 mod tree;
 mod watched;
@@ -10,6 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+pub use super::descendants::own_descendants;
+pub(crate) use phases::{DRAIN, Due, LEFTOVER_GRACE, Phases};
 pub(crate) use tree::ProcessTree;
 use tree::reap_late;
 pub(in crate::exec) use tree::unreaped;
@@ -19,6 +22,19 @@ use crate::exec::{End, Failure, Feed, Limits, Output, Started, StopSignal, Told}
 
 /// A process that was started.
 pub(crate) type Spawned = Child;
+
+/// The other ends of the standard streams of a command or a line.
+pub(crate) enum Streams {
+    /// Its output is read and kept; its input is that of the call.
+    Captured,
+    /// They are the caller's, and nothing of them is read here.
+    Own {
+        /// `None` for nothing to read.
+        stdin: Option<OwnedFd>,
+        /// Standard output and standard error.
+        output: [OwnedFd; 2],
+    },
+}
 
 /// Where the standard streams of a command lead.
 #[derive(Debug)]
@@ -53,43 +69,32 @@ pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Spawned> {
     super::start_registered(|| command.spawn())
 }
 
-/// Runs one command to its end on this thread with these streams, of which nothing is read here. `start` starts it with them.
-///
-/// # Errors
-/// Those of `start`, and the system's.
-pub(in crate::exec) fn run_passing_through<E: From<io::Error>>(
-    (stdin, output): (Option<OwnedFd>, [OwnedFd; 2]),
-    stop: &StopSignal,
-    limits: Limits,
-    told: Told,
-    start: impl FnOnce(Ends) -> Result<Started, E>,
-) -> Result<io::Result<(Output, Option<Failure>)>, E> {
-    let (watch, [stdout, stderr]) = Watch::passing_through(limits, told, output)?;
-    watch_alone(watch, start(Ends { stdin, stdout, stderr })?, stop)
-}
-
-/// Runs one command to its end on this thread. `start` starts it with these ends of its streams.
+/// Runs one command to its end on this thread, with the input of the call if its streams are captured. `start` starts it with these
+/// ends of its streams.
 ///
 /// # Errors
 /// Those of `start`, and the system's.
 pub(in crate::exec) fn run<E: From<io::Error>>(
+    streams: Streams,
     (input, feed): (Option<Vec<u8>>, Option<Arc<Feed>>),
     stop: &StopSignal,
     limits: Limits,
     told: Told,
     start: impl FnOnce(Ends) -> Result<Started, E>,
 ) -> Result<io::Result<(Output, Option<Failure>)>, E> {
-    let (mut watch, [stdout, stderr]) = Watch::new(limits, told)?;
-    let has_input = input.is_some() || feed.is_some();
-    let stdin = has_input.then(|| watch.input(input.unwrap_or_default(), feed)).transpose()?;
-    watch_alone(watch, start(Ends { stdin, stdout, stderr })?, stop)
-}
-
-fn watch_alone<E>(
-    mut watch: Watch,
-    started: Started,
-    stop: &StopSignal,
-) -> Result<io::Result<(Output, Option<Failure>)>, E> {
+    let (mut watch, stdin, [stdout, stderr]) = match streams {
+        Streams::Captured => {
+            let (mut watch, output) = Watch::new(limits, told)?;
+            let has_input = input.is_some() || feed.is_some();
+            let stdin = has_input.then(|| watch.input(input.unwrap_or_default(), feed)).transpose()?;
+            (watch, stdin, output)
+        }
+        Streams::Own { stdin, output } => {
+            let (watch, output) = Watch::passing_through(limits, told, output)?;
+            (watch, stdin, output)
+        }
+    };
+    let started = start(Ends { stdin, stdout, stderr })?;
     let mut alone = Alone { failure: None };
     let watched = watch.watch(started).and_then(|_| watch.run(&mut alone, stop));
     Ok(watched.map(|output| (output, alone.failure)))

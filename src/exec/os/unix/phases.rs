@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{End, Limits, StopReason};
+use crate::exec::{End, Limits, StopReason};
 
 /// The grace period for what a command left running, once the command itself has ended.
 pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
