@@ -20,7 +20,7 @@ impl Ancestry {
     /// counts.
     pub fn of(directory: &Held) -> Self {
         let mut identities = Vec::with_capacity(16);
-        let error = climb(directory, &mut identities).err();
+        let error = directory.climb(&mut identities).err();
         Self { identities, error }
     }
 
@@ -43,30 +43,6 @@ impl Ancestry {
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
-}
-
-#[cfg(target_os = "linux")]
-fn climb(directory: &Held, identities: &mut Vec<Identity>) -> io::Result<()> {
-    use super::held::{DEEPEST, identity, parent};
-    identities.push(directory.identity().clone());
-    let mut above = parent(directory)?;
-    for _ in 0..DEEPEST {
-        let here = identity(&above)?;
-        // The root directory is its own parent.
-        if identities.last() == Some(&here) {
-            return Ok(());
-        }
-        identities.push(here);
-        above = parent(&above)?;
-    }
-    Err(io::Error::other(format!("it lies more than {DEEPEST} directories deep")))
-}
-
-/// The parts of the canonical path.
-#[cfg(not(target_os = "linux"))]
-fn climb(directory: &Held, identities: &mut Vec<Identity>) -> io::Result<()> {
-    identities.extend(directory.path().ancestors().map(Identity::of_canonical));
-    Ok(())
 }
 
 #[cfg(test)]

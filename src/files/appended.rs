@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
+pub(crate) use super::handles::{give_name, unnamed};
 use super::place::{Existing, Place, PlaceError};
+pub(crate) use super::system::appended::*;
 
 /// Opens the regular file at `path` for appending, or creates it, readable only by its owner. If the last part of the
 /// path is a link, it is never followed, and neither is a link below `changeable` (see [`Place::open`]).
@@ -14,15 +16,6 @@ use super::place::{Existing, Place, PlaceError};
 pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
     let place = Place::open(path, changeable)?;
     open_regular(&place, OpenFor::Appending, true)
-}
-
-/// Opens the regular file at `path` to read what was appended to it; links are treated as by [`open_to_append`].
-///
-/// # Errors
-/// As that; nothing is made where there is no file.
-#[cfg(not(unix))]
-pub(crate) fn open_appended(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
-    open_regular(&Place::open(path, changeable)?, OpenFor::Reading, false)
 }
 
 /// Whether [`open_to_append`] would succeed, as far as that can be told without making the file. Gives the file if there is
@@ -57,108 +50,10 @@ pub(crate) fn open_regular(place: &Place, opened: OpenFor, may_create: bool) -> 
     if !metadata.file_type().is_file() {
         return Err(PlaceError::Taken { found: super::kind_in_words(metadata.file_type()) });
     }
-    #[cfg(unix)]
-    if std::os::unix::fs::MetadataExt::nlink(&metadata) > 1 {
+    if has_other_names(&metadata) {
         return Err(PlaceError::Taken { found: "a file with a second name" });
     }
     Ok(file)
-}
-
-/// Creates a file that does not exist yet, for appending and reading.
-#[cfg(unix)]
-pub(crate) fn create_new(place: &Place) -> Result<File, PlaceError> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR);
-    Ok(File::from(file.map_err(std::io::Error::from)?))
-}
-
-/// Creates such a file without a name, which nobody else can open; `None` if the file system does not support that.
-#[cfg(target_os = "linux")]
-pub(crate) fn unnamed(place: &Place) -> Option<File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::TMPFILE | OFlags::CLOEXEC;
-    rustix::fs::openat(&place.directory, ".", flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
-}
-
-/// Gives the file its name, unless that is taken.
-#[cfg(target_os = "linux")]
-pub(crate) fn give_name(unnamed: &File, place: &Place) -> std::io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, linkat};
-    // See `O_TMPFILE` in open(2).
-    let path = super::held::proc_path(unnamed);
-    Ok(linkat(CWD, &path, &place.directory, &place.name, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-/// There are none.
-#[cfg(all(unix, not(target_os = "linux")))]
-pub(crate) fn unnamed(_place: &Place) -> Option<File> {
-    None
-}
-
-/// There are none.
-#[cfg(all(unix, not(target_os = "linux")))]
-pub(crate) fn give_name(_unnamed: &File, _place: &Place) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
-}
-
-#[cfg(unix)]
-fn open(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
-    use rustix::fs::{Mode, OFlags};
-    use rustix::io::Errno;
-    // With `NONBLOCK`, opening a FIFO that nobody reads is an error, and does not make the start wait.
-    let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    flags |= match opened {
-        OpenFor::Appending => OFlags::APPEND | OFlags::WRONLY,
-        OpenFor::Both => OFlags::APPEND | OFlags::RDWR,
-        OpenFor::Reading => OFlags::RDONLY,
-    };
-    flags.set(OFlags::CREATE, may_create);
-    match rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(file) => Ok(File::from(file)),
-        Err(Errno::LOOP) => Err(PlaceError::Taken { found: "a link" }),
-        Err(Errno::NXIO) => Err(PlaceError::Taken { found: "a FIFO or a socket" }),
-        Err(error) => Err(std::io::Error::from(error).into()),
-    }
-}
-
-#[cfg(not(unix))]
-fn open(place: &Place, opened: OpenFor, may_create: bool) -> Result<File, PlaceError> {
-    let mut options = std::fs::OpenOptions::new();
-    match opened {
-        OpenFor::Appending => options.append(true).create(may_create),
-        OpenFor::Both => options.append(true).read(true).create(may_create),
-        OpenFor::Reading => options.read(true),
-    };
-    Ok(options.open(no_link(place)?)?)
-}
-
-#[cfg(not(unix))]
-fn no_link(place: &Place) -> Result<std::path::PathBuf, PlaceError> {
-    let path = place.directory.path().join(&place.name);
-    match std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
-        true => Err(PlaceError::Taken { found: "a link" }),
-        false => Ok(path),
-    }
-}
-
-/// Opens the file for appending and reading, so that nobody else can write to it until it is closed.
-#[cfg(not(unix))]
-pub(crate) fn open_alone(place: &Place, may_create: bool) -> Result<File, PlaceError> {
-    let mut options = std::fs::OpenOptions::new();
-    options.append(true).read(true).create(may_create);
-    #[cfg(windows)]
-    {
-        /// `FILE_SHARE_READ`.
-        const SHARE_READ: u32 = 1;
-        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, SHARE_READ);
-    }
-    let file = options.open(no_link(place)?)?;
-    let metadata = file.metadata()?;
-    match metadata.file_type().is_file() {
-        true => Ok(file),
-        false => Err(PlaceError::Taken { found: super::kind_in_words(metadata.file_type()) }),
-    }
 }
 
 #[cfg(test)]

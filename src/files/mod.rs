@@ -13,10 +13,10 @@
 //! - [`Beneath`] is a directory in which files are made and read without ever following a link.
 //! - [`AnonymousFile`] is a file without a name, which is gone with its last handle.
 //! - [`open_to_append`] opens a file that grows over many runs.
-//! - `file_systems` is what is known about file systems (Linux).
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
 //! - `NewFile` is an empty file that somebody else may write, and that is removed if nobody does (Linux).
+//! - `handles` is what only Linux can do, and what other platforms do instead; `system` is what Unix and Windows do differently.
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
@@ -24,22 +24,23 @@ mod anonymous;
 pub(crate) mod appended;
 mod beneath;
 mod digest;
-#[cfg(target_os = "linux")]
-mod file_systems;
+#[cfg_attr(target_os = "linux", path = "linux/mod.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod handles;
 mod held;
-#[cfg(target_os = "linux")]
-mod new_file;
 mod place;
 mod places;
 mod reach;
 mod regular;
-mod remove;
 mod state;
+#[cfg_attr(unix, path = "unix/mod.rs")]
+#[cfg_attr(windows, path = "windows/mod.rs")]
+mod system;
 mod unprepared;
 mod walk;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use ancestry::Ancestry;
 pub use anonymous::AnonymousFile;
@@ -47,16 +48,16 @@ pub use appended::open_to_append;
 pub(crate) use appended::{OpenFor, could_append};
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
+pub use handles::remove_within;
+pub(crate) use handles::*;
 pub use held::{Held, Identity, are_same};
-#[cfg(target_os = "linux")]
-pub(crate) use new_file::NewFile;
 pub use place::{Existing, Place, PlaceError, Replacement};
 pub use places::Places;
 pub use reach::{NotReached, Reached, Steps};
 pub use regular::{ReadError, kind_in_words, read_regular};
 pub(crate) use regular::{into_text, open_regular, open_without_waiting};
-pub use remove::remove_within;
 pub use state::FileState;
+pub(crate) use system::{canonicalize, is_executable};
 pub use walk::{Link, Walked};
 
 /// Makes the directory, and the directories on the way; each may exist already.
@@ -71,20 +72,4 @@ pub(crate) fn create_directories(path: &Path) -> io::Result<()> {
         }
         Ok(_) | Err(_) => error,
     })
-}
-
-/// Whether the path leads to a file that this user may execute.
-pub(crate) fn is_executable(path: &Path) -> bool {
-    #[cfg(unix)]
-    return path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-    #[cfg(not(unix))]
-    path.is_file()
-}
-
-/// The path without links, `.` and `..`; on Windows in the form that programs take, without `\\?\` where it needs none.
-pub(crate) fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
-    #[cfg(windows)]
-    return dunce::canonicalize(path);
-    #[cfg(not(windows))]
-    std::fs::canonicalize(path)
 }

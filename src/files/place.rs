@@ -1,10 +1,5 @@
 //! A name in a held directory, for a new file that takes the name in one step, replacing what had it.
 
-#[cfg(not(unix))]
-mod elsewhere;
-#[cfg(unix)]
-mod unix;
-
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -13,6 +8,7 @@ use std::path::{Component, Path};
 use thiserror::Error;
 
 use super::Beneath;
+use super::system::Naming;
 
 /// The place where a file is to be written: a name in a held directory that is free, or that belongs to a regular file
 /// which is replaced.
@@ -103,14 +99,7 @@ impl Place {
     /// As it.
     pub fn could_create(&self, existing: Existing) -> Result<(), PlaceError> {
         self.is_taken(existing)?;
-        // Windows can't be asked about permissions.
-        #[cfg(unix)]
-        {
-            use rustix::fs::{Access, AtFlags, accessat};
-            let asked = Access::WRITE_OK | Access::EXEC_OK;
-            accessat(&self.directory, ".", asked, AtFlags::empty()).map_err(io::Error::from)?;
-        }
-        Ok(())
+        Ok(self.may_make()?)
     }
 
     /// Makes a new file, on Unix readable only by its owner, to replace what has the name.
@@ -151,11 +140,8 @@ pub enum Existing {
 /// can't take over a name, it has the name from the beginning.
 #[derive(Debug)]
 pub struct Replacement {
-    file: File,
-    #[cfg(unix)]
-    unnamed: Option<unix::Unnamed>,
-    #[cfg(not(unix))]
-    path: std::path::PathBuf,
+    pub(super) file: File,
+    pub(super) naming: Naming,
 }
 
 impl Replacement {

@@ -66,14 +66,13 @@ impl<'a> Steps<'a> {
         Self { left: most, shared }
     }
 
-    fn take(&mut self, path: &Path) -> Result<(), NotReached> {
+    pub(super) fn take(&mut self, path: &Path) -> Result<(), NotReached> {
         // An empty path is a look-up too.
         self.take_count(path.components().count().max(1))
     }
 
     /// A step in a deep directory costs more, since the system is asked for its path.
-    #[cfg(target_os = "linux")]
-    fn take_from(&mut self, here: &Held) -> Result<(), NotReached> {
+    pub(super) fn take_from(&mut self, here: &Held) -> Result<(), NotReached> {
         self.take_count(here.path().as_os_str().len() / 100)
     }
 
@@ -103,7 +102,7 @@ impl Reached {
         if is_special(&lexical(&directory.path_now(), path)) {
             return Err(NotReached::Special);
         }
-        go(directory, path, steps)
+        Self::go(directory, path, steps)
     }
 
     /// The directories that a path names and leaves again by `..`, up to the first that is not there: of that one the directory that
@@ -167,7 +166,7 @@ impl Reached {
     }
 }
 
-fn is_special(path: &Path) -> bool {
+pub(super) fn is_special(path: &Path) -> bool {
     cfg!(unix) && SPECIAL.iter().any(|special| path.starts_with(special))
 }
 
@@ -184,155 +183,6 @@ fn lexical(directory: &Path, path: &Path) -> PathBuf {
         }
     }
     plain
-}
-
-/// How many links are followed; the kernel follows as many.
-#[cfg(target_os = "linux")]
-const MOST_LINKS: usize = 40;
-
-/// The magic numbers of sysfs, devpts and debugfs, see statfs(2).
-#[cfg(target_os = "linux")]
-const SPECIAL_SYSTEMS: [u32; 3] = [0x6265_6572, 0x1cd1, 0x6462_6720];
-
-#[cfg(target_os = "linux")]
-fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Reached, NotReached> {
-    use std::collections::VecDeque;
-    use std::os::unix::ffi::OsStrExt;
-
-    use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
-    use rustix::io::Errno;
-
-    let (directory, entry) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, OFlags::PATH | OFlags::CLOEXEC);
-    let mut here = Arc::clone(start);
-    let mut around = Arc::clone(start);
-    let failed = |here: &Arc<Held>, error: io::Error| NotReached::Failed { directory: Arc::clone(here), source: error };
-    not_special(&here)?;
-    let parts = |path: &Path| -> VecDeque<OsString> {
-        path.components().map(|component| component.as_os_str().to_owned()).collect()
-    };
-    let mut left = parts(path);
-    let mut links = 0;
-    while let Some(name) = left.pop_front() {
-        steps.take_from(&here)?;
-        let opened = match name.as_bytes() {
-            b"." => continue,
-            b"/" => openat(CWD, "/", directory, Mode::empty()),
-            // Opened as a directory first, so that a directory that is mounted on demand gets mounted.
-            _ => openat(&*here, &name, directory | OFlags::NOFOLLOW, Mode::empty()),
-        };
-        let step_in = match opened {
-            Ok(inner) => Some(inner),
-            Err(Errno::NOTDIR | Errno::LOOP) => None,
-            Err(Errno::NOENT) => {
-                let names: Vec<OsString> = std::iter::once(name).chain(left).filter(|name| *name != *".").collect();
-                if names.iter().any(|name| name == "..") {
-                    return Err(failed(&here, io::ErrorKind::NotFound.into()));
-                }
-                return Ok(Reached::Missing { directory: here, names });
-            }
-            Err(error) => return Err(failed(&here, error.into())),
-        };
-        if let Some(inner) = step_in {
-            let asked = here.path().join(&name);
-            let inner = Held::from_handle(inner, &asked).map_err(|error| failed(&here, error))?;
-            let inner = Arc::new(inner);
-            not_special(&inner)?;
-            around = if matches!(name.as_bytes(), b".." | b"/") { Arc::clone(&inner) } else { here };
-            here = inner;
-            continue;
-        }
-        let found = openat(&*here, &name, entry | OFlags::NOFOLLOW, Mode::empty())
-            .map_err(|error| failed(&here, error.into()))?;
-        let kind = fstat(&found).map_err(|error| failed(&here, error.into()))?.st_mode;
-        match FileType::from_raw_mode(kind) {
-            FileType::Symlink => {
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err(failed(&here, Errno::LOOP.into()));
-                }
-                // Read from the link that was opened, whatever its name leads to by now.
-                let target = readlinkat(&found, "", Vec::new()).map_err(|error| failed(&here, error.into()))?;
-                let target = Path::new(std::ffi::OsStr::from_bytes(target.as_bytes()));
-                steps.take(target)?;
-                left = parts(target).into_iter().chain(left).collect();
-            }
-            FileType::Directory => return Err(failed(&here, Errno::NOTDIR.into())),
-            _ if left.iter().any(|name| *name != *".") => return Err(failed(&here, Errno::NOTDIR.into())),
-            _ => {
-                let asked = here.path().join(&name);
-                let held = Held::from_handle(found, &asked).map_err(|error| failed(&here, error))?;
-                return Ok(Reached::There { held: Arc::new(held), directory: here, is_directory: false });
-            }
-        }
-    }
-    Ok(Reached::There { held: here, directory: around, is_directory: true })
-}
-
-/// Judged by its name, and by the file system that it is on.
-#[cfg(target_os = "linux")]
-fn not_special(directory: &Arc<Held>) -> Result<(), NotReached> {
-    if is_special(directory.path()) {
-        return Err(NotReached::Special);
-    }
-    match rustix::fs::fstatfs(directory) {
-        Ok(system) => {
-            let number = u32::try_from(system.f_type).unwrap_or_default();
-            let is_proc = system.f_type == rustix::fs::PROC_SUPER_MAGIC;
-            if is_proc || SPECIAL_SYSTEMS.contains(&number) { Err(NotReached::Special) } else { Ok(()) }
-        }
-        Err(error) => Err(NotReached::Failed { directory: Arc::clone(directory), source: error.into() }),
-    }
-}
-
-/// By canonical paths: that of the whole path, or of the nearest existing directory.
-#[cfg(not(target_os = "linux"))]
-fn go(start: &Arc<Held>, path: &Path, _steps: &mut Steps<'_>) -> Result<Reached, NotReached> {
-    let failed = |source: io::Error| NotReached::Failed { directory: Arc::clone(start), source };
-    let whole = start.path().join(path);
-    let open = |path: &Path| Held::open(path).map(Arc::new).map_err(failed);
-    let special = |held: Arc<Held>| if is_special(held.path()) { Err(NotReached::Special) } else { Ok(held) };
-    match Held::open(&whole) {
-        Ok(held) => {
-            let held = special(Arc::new(held))?;
-            let is_directory = held.path().is_dir();
-            let directory = match held.path().parent() {
-                Some(parent) => open(parent)?,
-                None => Arc::clone(&held),
-            };
-            Ok(Reached::There { held, directory, is_directory })
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(&whole, 0)
-            .map_err(failed)
-            .and_then(|(directory, names)| Ok(Reached::Missing { directory: special(directory)?, names })),
-        Err(error) => Err(failed(error)),
-    }
-}
-
-/// How many dangling links and missing directories are followed.
-#[cfg(not(target_os = "linux"))]
-const DEEPEST: usize = 40;
-
-#[cfg(not(target_os = "linux"))]
-fn missing(path: &Path, depth: usize) -> io::Result<(Arc<Held>, Vec<OsString>)> {
-    let not_found = || io::Error::from(io::ErrorKind::NotFound);
-    if depth > DEEPEST {
-        return Err(not_found());
-    }
-    let name = path.file_name().ok_or_else(not_found)?.to_owned();
-    let parent = path.parent().ok_or_else(not_found)?;
-    let (directory, mut names) = match Held::open_directory(parent) {
-        Ok(directory) => {
-            // A dangling link leads on.
-            if let Ok(target) = std::fs::read_link(directory.path().join(&name)) {
-                return missing(&directory.path().join(target), depth + 1);
-            }
-            (Arc::new(directory), Vec::new())
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(parent, depth + 1)?,
-        Err(error) => return Err(error),
-    };
-    names.push(name);
-    Ok((directory, names))
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use super::system::{never_wait, special_kind};
+
 /// Why a file was not read. The caller adds the name of the file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -73,13 +75,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<File, ReadError> {
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        // The bits of two flags fit in every C int.
-        let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
-    }
+    never_wait(&mut options);
     options.open(path)
 }
 
@@ -122,20 +118,7 @@ pub fn kind_in_words(kind: FileType) -> &'static str {
     if kind.is_symlink() {
         return "a link";
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if kind.is_fifo() {
-            return "a FIFO or a pipe";
-        }
-        if kind.is_socket() {
-            return "a socket";
-        }
-        if kind.is_char_device() || kind.is_block_device() {
-            return "a device";
-        }
-    }
-    "something else"
+    special_kind(kind).unwrap_or("something else")
 }
 
 /// A number of bytes in the largest binary unit that divides it.

@@ -3,7 +3,7 @@
 use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::Sha256;
 
@@ -14,7 +14,7 @@ use super::Sha256;
 /// other times.
 #[derive(Debug, Clone)]
 pub struct FileState {
-    metadata: Metadata,
+    pub(super) metadata: Metadata,
     /// The digest of the contents, if they were read.
     sha256: Option<Sha256>,
 }
@@ -45,27 +45,6 @@ impl FileState {
         Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state })
     }
 
-    /// Whether a process of the server's user, such as a command, may be writing to the file at `path`. The owner can make a file
-    /// writable, map it, and make it unwritable again; the mapping stays writable.
-    #[cfg(unix)]
-    pub(super) fn may_be_written(&self, path: &Path) -> bool {
-        use rustix::fs::{Access, AtFlags, CWD, accessat};
-        use rustix::io::Errno;
-        use std::os::unix::fs::MetadataExt;
-        self.metadata.uid() == rustix::process::geteuid().as_raw()
-            || !matches!(
-                accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS),
-                Err(Errno::ACCESS | Errno::PERM | Errno::ROFS)
-            )
-    }
-
-    /// Not determined on this platform.
-    #[cfg(not(unix))]
-    #[expect(clippy::unused_self, reason = "only a Unix asks")]
-    fn may_be_written(&self, _path: &Path) -> bool {
-        false
-    }
-
     /// Whether it is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.metadata.is_file()
@@ -74,29 +53,6 @@ impl FileState {
     /// How many bytes it has.
     pub(crate) fn size(&self) -> u64 {
         self.metadata.len()
-    }
-
-    /// Its mode and the user id of its owner; `None` on Windows.
-    pub(crate) fn rights(&self) -> Option<(u32, u32)> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            Some((self.metadata.mode() & 0o7777, self.metadata.uid()))
-        }
-        #[cfg(not(unix))]
-        None
-    }
-
-    /// The last change of its contents or its inode, as the time since 1970; `None` if that was before 1970.
-    pub(crate) fn changed_at(&self) -> Option<Duration> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let nanoseconds = u32::try_from(self.metadata.ctime_nsec()).ok()?;
-            Some(Duration::new(u64::try_from(self.metadata.ctime()).ok()?, nanoseconds))
-        }
-        #[cfg(not(unix))]
-        self.metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()
     }
 
     /// Whether `path` leads to that very file, unchanged.
@@ -123,32 +79,14 @@ pub(crate) struct FileNumbers {
 impl FileState {
     /// The same in numbers.
     pub(crate) fn numbers(&self) -> FileNumbers {
-        #[cfg(unix)]
-        let (device, inode) = {
-            use std::os::unix::fs::MetadataExt;
-            (self.metadata.dev(), self.metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let (device, inode) = (0, 0);
+        let (device, inode) = self.device_and_inode();
         FileNumbers { device, inode, size: self.metadata.len(), modified: self.metadata.modified().ok() }
     }
 }
 
 impl PartialEq for FileState {
-    #[cfg(unix)]
     fn eq(&self, other: &Self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let facts = |file: &Metadata| {
-            let times = (file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
-            (file.dev(), file.ino(), file.size(), times)
-        };
-        facts(&self.metadata) == facts(&other.metadata) && self.sha256 == other.sha256
-    }
-
-    #[cfg(not(unix))]
-    fn eq(&self, other: &Self) -> bool {
-        let facts = |file: &Metadata| (file.len(), file.modified().ok(), file.created().ok());
-        facts(&self.metadata) == facts(&other.metadata) && self.sha256 == other.sha256
+        self.facts() == other.facts() && self.sha256 == other.sha256
     }
 }
 

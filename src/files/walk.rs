@@ -9,10 +9,6 @@ use std::sync::Arc;
 
 use super::Held;
 
-/// How many links are followed; the kernel follows as many.
-#[cfg(target_os = "linux")]
-const MOST_LINKS: usize = 40;
-
 /// A link that a path led through.
 #[derive(Debug)]
 pub struct Link {
@@ -26,11 +22,11 @@ pub struct Link {
 /// is empty.
 #[derive(Debug)]
 pub struct Walked {
-    held: Arc<Held>,
+    pub(super) held: Arc<Held>,
     /// The directory that the file lies in; for a directory, the directory itself.
-    directory: Arc<Held>,
-    is_file: bool,
-    links: Vec<Link>,
+    pub(super) directory: Arc<Held>,
+    pub(super) is_file: bool,
+    pub(super) links: Vec<Link>,
 }
 
 impl Walked {
@@ -69,102 +65,6 @@ impl Walked {
     pub fn links(&self) -> &[Link] {
         &self.links
     }
-
-    #[cfg(target_os = "linux")]
-    fn go(path: &Path) -> io::Result<Self> {
-        use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
-        use rustix::io::Errno;
-
-        let (directory, entry) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, OFlags::PATH | OFlags::CLOEXEC);
-        let open_root = || openat(CWD, "/", directory, Mode::empty());
-        let mut here = open_root()?;
-        // The real path of `here`.
-        let mut gone = PathBuf::from("/");
-        let mut left = Vec::new();
-        put_parts(&mut left, path);
-        let mut links = Vec::new();
-        while let Some(part) = left.pop() {
-            let name = match part {
-                Part::Root => {
-                    (here, gone) = (open_root()?, PathBuf::from("/"));
-                    continue;
-                }
-                Part::Parent => {
-                    here = openat(&here, "..", directory, Mode::empty())?;
-                    gone.pop();
-                    continue;
-                }
-                Part::Name(name) => name,
-            };
-            // Opened as a directory first, so that a directory that is mounted on demand gets mounted.
-            match openat(&here, &name, directory | OFlags::NOFOLLOW, Mode::empty()) {
-                Ok(inner) => {
-                    here = inner;
-                    gone.push(&name);
-                    continue;
-                }
-                Err(Errno::NOTDIR | Errno::LOOP) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let found = openat(&here, &name, entry | OFlags::NOFOLLOW, Mode::empty())?;
-            let kind = FileType::from_raw_mode(fstat(&found)?.st_mode);
-            if kind == FileType::Symlink {
-                if links.len() == MOST_LINKS {
-                    return Err(Errno::LOOP.into());
-                }
-                // Read from the link that was opened, whatever its name leads to by now.
-                let target = readlinkat(&found, "", Vec::new())?;
-                let directory = Held::from_handle(here.try_clone()?, &gone)?;
-                links.push(Link { path: directory.path().join(&name), directory });
-                put_parts(&mut left, as_path(target.as_bytes()));
-            } else if !left.is_empty() || kind == FileType::Directory {
-                return Err(Errno::NOTDIR.into());
-            } else {
-                let file = Held::from_handle(found, &gone.join(&name))?;
-                let directory = Arc::new(Held::from_handle(here, &gone)?);
-                return Ok(Self { held: Arc::new(file), directory, is_file: kind == FileType::RegularFile, links });
-            }
-        }
-        let held = Arc::new(Held::from_handle(here, &gone)?);
-        Ok(Self { directory: Arc::clone(&held), held, is_file: false, links })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn go(path: &Path) -> io::Result<Self> {
-        let held = Arc::new(Held::open(path)?);
-        let is_directory = held.path().is_dir();
-        let directory = match held.path().parent().filter(|_| !is_directory) {
-            Some(parent) => Arc::new(Held::open(parent)?),
-            None => Arc::clone(&held),
-        };
-        Ok(Self { is_file: held.path().is_file(), held, directory, links: Vec::new() })
-    }
-}
-
-/// One step of a path.
-#[cfg(target_os = "linux")]
-enum Part {
-    Root,
-    Parent,
-    Name(std::ffi::OsString),
-}
-
-/// Puts the parts of a path in front of those that are left, the next one last.
-#[cfg(target_os = "linux")]
-fn put_parts(left: &mut Vec<Part>, path: &Path) {
-    use std::path::Component;
-    left.extend(path.components().rev().filter_map(|component| match component {
-        Component::RootDir => Some(Part::Root),
-        Component::ParentDir => Some(Part::Parent),
-        Component::Normal(name) => Some(Part::Name(name.to_owned())),
-        Component::CurDir | Component::Prefix(_) => None,
-    }));
-}
-
-#[cfg(target_os = "linux")]
-fn as_path(bytes: &[u8]) -> &Path {
-    use std::os::unix::ffi::OsStrExt;
-    Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
 #[cfg(test)]

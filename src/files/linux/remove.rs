@@ -1,30 +1,25 @@
 //! Empties a directory through its handle, so that nothing else is emptied, wherever its name or a link in it leads.
 
+use std::ffi::CStr;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::{
-    ffi::CStr,
-    os::fd::{AsFd, AsRawFd, OwnedFd},
-};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use super::Held;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, chmod, fchmod, fstat, openat, openat2, unlinkat};
+use rustix::io::Errno;
+
+use super::held::identity;
+use crate::files::Held;
 
 /// The cost of a directory, in files: it is opened and read, and again after each directory in it.
-#[cfg(target_os = "linux")]
 const DIRECTORY: usize = 10;
 
-/// Removes everything in a directory, but not the directory itself. On Linux it uses no path, follows no link, enters no
+/// Removes everything in a directory, but not the directory itself. It uses no path, follows no link, enters no
 /// file system that was mounted in it, and needs two descriptors and no stack however deep the tree is. It stops after so much
 /// `work`: a file is 1, and a directory that is not empty [`DIRECTORY`].
 ///
 /// # Errors
 /// The error of the first file that can't be removed; `TimedOut` if there is more work.
-#[cfg(target_os = "linux")]
 pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
-    use super::held::identity;
-    use rustix::fs::{AtFlags, Dir, chmod, unlinkat};
-    use rustix::io::Errno;
-
     let mut here = match open(directory, c".") {
         Err(Errno::ACCESS) => {
             chmod(directory.spawn_path(), OWN)?;
@@ -82,13 +77,10 @@ pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
 
 /// The permissions of its owner that a directory needs so that it can be emptied. A command may have taken them from
 /// one of its own.
-#[cfg(target_os = "linux")]
-const OWN: rustix::fs::Mode = rustix::fs::Mode::RWXU;
+const OWN: Mode = Mode::RWXU;
 
 /// Opens a directory to empty it.
-#[cfg(target_os = "linux")]
 fn open(outer: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    use rustix::fs::{Mode, OFlags, fchmod, fstat, openat};
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat(outer, name, flags, Mode::empty())?;
     if !Mode::from_raw_mode(fstat(&opened)?.st_mode).contains(OWN) {
@@ -98,10 +90,7 @@ fn open(outer: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
 }
 
 /// The same for one within, but of no other file system: what is mounted here must not be emptied.
-#[cfg(target_os = "linux")]
 fn open_inner(outer: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
-    use rustix::fs::{Mode, OFlags, ResolveFlags, chmod, openat2};
-    use rustix::io::Errno;
     let same_mount = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
     let place = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = openat2(outer, name, place, Mode::empty(), same_mount)?;
@@ -115,28 +104,10 @@ fn open_inner(outer: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Removes everything in a directory, but not the directory itself.
-///
-/// # Errors
-/// The error of the first file that can't be removed.
-#[cfg(not(target_os = "linux"))]
-pub fn remove_within(directory: &Held, _work: usize) -> io::Result<()> {
-    for entry in std::fs::read_dir(directory.path())? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            std::fs::remove_dir_all(entry.path())?;
-        } else {
-            std::fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    use rustix::fs::mkdirat;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 

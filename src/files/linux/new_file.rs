@@ -9,7 +9,7 @@ use rustix::fs::{
     AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, futimens, openat, statat, unlinkat,
 };
 
-use super::Held;
+use crate::files::Held;
 
 /// The modification time of a file that nobody has written, in seconds since 1970: any write changes it.
 const NEVER: i64 = 0;

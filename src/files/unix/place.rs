@@ -5,31 +5,29 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, accessat};
 use rustix::io::Errno;
 
-use super::{Existing, Place, PlaceError, Replacement};
+use super::STEP;
+use crate::files::{Existing, Place, PlaceError, Replacement};
 
 /// Permission to read and write for the owner alone.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// How the directory of a new file is held.
-#[cfg(target_os = "linux")]
-const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-#[cfg(all(unix, not(target_os = "linux")))]
-const HANDLE: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
-
 /// The temporary name of a new file.
 #[derive(Debug)]
-pub(super) struct Unnamed {
+pub(in crate::files) struct Unnamed {
     directory: OwnedFd,
     meanwhile: OsString,
     name: OsString,
 }
 
+/// `None` once the file has its name.
+pub(in crate::files) type Naming = Option<Unnamed>;
+
 impl Place {
     /// Makes a new file, readable only by its owner, to get the name, which something may have.
-    pub(super) fn make(&self, _is_taken: bool) -> Result<Replacement, PlaceError> {
+    pub(in crate::files) fn make(&self, _is_taken: bool) -> Result<Replacement, PlaceError> {
         self.create_unnamed(PRIVATE)
     }
 
@@ -56,8 +54,14 @@ impl Place {
         }
     }
 
+    /// Fails unless a new file can be made in the directory.
+    pub(in crate::files) fn may_make(&self) -> io::Result<()> {
+        let asked = Access::WRITE_OK | Access::EXEC_OK;
+        Ok(accessat(&self.directory, ".", asked, AtFlags::empty())?)
+    }
+
     /// The permissions of the regular file that has the name, if there is one.
-    pub(super) fn look(&self) -> Result<Option<Mode>, PlaceError> {
+    pub(in crate::files) fn look(&self) -> Result<Option<Mode>, PlaceError> {
         let stat = match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),
@@ -77,11 +81,11 @@ impl Place {
 
     fn create_unnamed(&self, mode: Mode) -> Result<Replacement, PlaceError> {
         let create = || -> io::Result<Replacement> {
-            let directory = rustix::fs::openat(&self.directory, ".", HANDLE, Mode::empty())?;
+            let directory = rustix::fs::openat(&self.directory, ".", STEP, Mode::empty())?;
             let meanwhile = OsString::from(format!(".allowexec-{}", crate::random::uuid()));
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = File::from(rustix::fs::openat(&directory, &meanwhile, flags, mode)?);
-            Ok(Replacement { file, unnamed: Some(Unnamed { directory, meanwhile, name: self.name.clone() }) })
+            Ok(Replacement { file, naming: Some(Unnamed { directory, meanwhile, name: self.name.clone() }) })
         };
         Ok(create()?)
     }
@@ -93,10 +97,10 @@ impl Replacement {
     /// # Errors
     /// The system's error; then the new file is gone.
     pub fn take_the_name(mut self) -> io::Result<()> {
-        let Some(unnamed) = &self.unnamed else { return Ok(()) };
+        let Some(unnamed) = &self.naming else { return Ok(()) };
         let Unnamed { directory, meanwhile, name } = unnamed;
         rustix::fs::renameat(directory, meanwhile, directory, name)?;
-        self.unnamed = None;
+        self.naming = None;
         Ok(())
     }
 
@@ -105,14 +109,14 @@ impl Replacement {
     /// # Errors
     /// As it, and [`PlaceError::Exists`] if the name is taken and must be kept.
     pub fn take_name(mut self, name: &OsStr, existing: Existing) -> Result<(), PlaceError> {
-        let Some(unnamed) = &mut self.unnamed else { return Ok(()) };
+        let Some(unnamed) = &mut self.naming else { return Ok(()) };
         name.clone_into(&mut unnamed.name);
         if existing == Existing::IsReplaced {
             return Ok(self.take_the_name()?);
         }
         let Unnamed { directory, meanwhile, name } = unnamed;
         match take_free_name(directory, meanwhile, name) {
-            Ok(()) => self.unnamed = None,
+            Ok(()) => self.naming = None,
             Err(Errno::EXIST) => return Err(PlaceError::Exists),
             Err(error) => return Err(io::Error::from(error).into()),
         }
@@ -137,7 +141,7 @@ fn take_free_name(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        if let Some(Unnamed { directory, meanwhile, .. }) = &self.unnamed {
+        if let Some(Unnamed { directory, meanwhile, .. }) = &self.naming {
             // If it can't be removed it stays, under a name that says whose it is; nobody is left to handle the
             // error.
             let _ = rustix::fs::unlinkat(directory, meanwhile, AtFlags::empty());

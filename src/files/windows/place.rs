@@ -5,17 +5,19 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Existing, Place, PlaceError, Replacement};
-use crate::files::kind_in_words;
+use crate::files::{Existing, Place, PlaceError, Replacement, kind_in_words};
+
+/// The name that the file has.
+pub(in crate::files) type Naming = PathBuf;
 
 impl Place {
     /// Makes a new file with the name, which something may have.
-    pub(super) fn make(&self, is_taken: bool) -> Result<Replacement, PlaceError> {
+    pub(in crate::files) fn make(&self, is_taken: bool) -> Result<Replacement, PlaceError> {
         if is_taken {
             take_away(&self.path())?;
         }
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.path())?;
-        Ok(Replacement { file, path: self.path() })
+        Ok(Replacement { file, naming: self.path() })
     }
 
     /// Makes a new file to replace what has the name; the permissions are those of the directory.
@@ -34,12 +36,17 @@ impl Place {
         self.replace()
     }
 
+    /// Succeeds: Windows can't be asked about permissions.
+    pub(in crate::files) fn may_make(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn path(&self) -> PathBuf {
         self.directory.path().join(&self.name)
     }
 
     /// Whether a regular file has the name.
-    pub(super) fn look(&self) -> Result<Option<()>, PlaceError> {
+    pub(in crate::files) fn look(&self) -> Result<Option<()>, PlaceError> {
         match fs::symlink_metadata(self.path()) {
             Ok(metadata) if metadata.is_file() => Ok(Some(())),
             Ok(metadata) => Err(PlaceError::Taken { found: kind_in_words(metadata.file_type()) }),
@@ -63,14 +70,14 @@ impl Replacement {
     /// # Errors
     /// The system's error, and [`PlaceError::Exists`] if the name is taken and must be kept.
     pub fn take_name(self, name: &OsStr, existing: Existing) -> Result<(), PlaceError> {
-        let new = self.path.with_file_name(name);
-        if new == self.path {
+        let new = self.naming.with_file_name(name);
+        if new == self.naming {
             return Ok(());
         }
         if existing == Existing::IsKept && fs::symlink_metadata(&new).is_ok() {
             return Err(PlaceError::Exists);
         }
-        Ok(fs::rename(&self.path, new)?)
+        Ok(fs::rename(&self.naming, new)?)
     }
 }
 
