@@ -111,7 +111,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("UdpSocket", &[]),
     ("UnixStream", &[]),
     ("UnixListener", &[]),
-    ("rustix::net", &["exec/launcher/", "shell/session/unix/streams.rs"]),
+    ("rustix::net", &["exec/launcher/", "shell/session/unix/linux.rs"]),
     ("close_fds", &["cli/hardening.rs"]),
     ("setsid()", &["cli/hardening.rs"]),
     ("set_dumpable_behavior", &["cli/hardening.rs", "sandbox/landlock.rs"]),

@@ -4,9 +4,8 @@
 //! `opening_line`, `words`, `join`, `refuse`, `changes_state`, `sets_variables`, `change_of`, `change_to`, `line`, `status`, `is_builtin`,
 //! `is_found_by_shell`. `current` is the one of this platform; all are built and tested on each.
 
-#[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]
+#[allow(dead_code, reason = "built and tested on every platform, used on one")]
 pub mod cmd;
-#[cfg_attr(windows, allow(dead_code, reason = "built and tested on every platform, used on the others"))]
 pub mod posix;
 
 #[cfg(windows)]
@@ -40,7 +39,6 @@ pub enum Refused {
     },
     /// A path that the shell would read differently.
     #[error("the path {} holds {}, which can't be given to {shell}; use a directory without it", quoted(.path), shown(*.character))]
-    #[cfg_attr(not(windows), allow(dead_code, reason = "a POSIX shell is given every path in quotes"))]
     Path {
         /// The path.
         path: String,
@@ -51,7 +49,6 @@ pub enum Refused {
     },
     /// More than the shell reads as one line.
     #[error("the command is longer than the {most} characters that {shell} takes; pass less, or by a file")]
-    #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a bound"))]
     TooLong {
         /// How many characters it may have.
         most: usize,
@@ -60,7 +57,6 @@ pub enum Refused {
     },
     /// More words than are allowed.
     #[error("the arguments are more than {MOST_WORDS} words, and no more are taken; pass the rest by a file")]
-    #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe takes far shorter lines"))]
     TooManyWords,
     /// An unclosed quote or an unfinished escape.
     #[error("the quotes in the arguments {} are not balanced; close every one of them", quoted(.arguments))]
@@ -98,7 +94,6 @@ pub enum Refused {
         "so low a limit of {of} would keep the persistent shell itself from starting commands, so it is not set there; run the \
          command in a process of its own, or ask the operator for a limit of each call"
     )]
-    #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe sets no limits"))]
     Limit {
         /// The resource that it limits.
         of: &'static str,
@@ -108,7 +103,6 @@ pub enum Refused {
         "`{word}` is run by the shell itself, and takes only plain names, numbers and its common options; {} is not one of them",
         quoted(.argument)
     )]
-    #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe computes nothing in what it may be given"))]
     Operand {
         /// The builtin.
         word: String,
@@ -135,7 +129,6 @@ pub enum Change {
     /// To this path, relative to the current directory.
     To(String),
     /// No change: the directory is only printed.
-    #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a command"))]
     Show,
 }
 

@@ -1,14 +1,13 @@
 //! The shell process, which is started only here.
 //!
-//! `unix` watches it by poll(2), `windows` with a thread for each stream; both define [`Session`] with the same
+//! `unix/` watches it by poll(2), `windows.rs` with a thread for each stream; both define [`Session`] with the same
 //! methods. With resource limits the launcher is started, and becomes the shell. [`Opening`] is a session that has not
 //! answered yet.
 
 mod opening;
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
+#[cfg_attr(unix, path = "unix/mod.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod platform;
 
 use std::io;
 use std::path::Path;
@@ -16,10 +15,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 pub(super) use opening::{OpenedShell, Opening};
-#[cfg(unix)]
-pub(super) use unix::{Session, Watch};
-#[cfg(windows)]
-pub(super) use windows::{Session, Watch};
+pub(super) use platform::{Session, Watch, exit_status};
 
 use super::call::ShellSettings;
 use super::dialect::{Status, current as dialect};
@@ -37,7 +33,6 @@ pub(super) struct ShellLine {
     /// Keeps its whole output; `None` if that is not kept.
     pub spool: Option<Arc<Spool>>,
     /// Whether the shell runs it itself, so nothing else writes, and the marker comes only on the standard output.
-    #[cfg_attr(windows, expect(dead_code, reason = "there the marker is always on both streams"))]
     pub by_shell_alone: bool,
 }
 
@@ -113,23 +108,10 @@ pub(super) fn how(status: ExitStatus) -> String {
 
 /// How the shell ended by itself; the command ended the same way.
 pub(super) fn end_of(status: ExitStatus) -> End {
-    #[cfg(unix)]
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    // Every exit status of Windows is a number.
-    #[cfg(not(unix))]
-    let signal = None;
-    match (status.code(), signal) {
-        (Some(code), _) => End::Exited(code),
-        (None, signal) => End::Signaled(signal.unwrap_or_default()),
+    match status.code() {
+        Some(code) => End::Exited(code),
+        None => End::Signaled(platform::signal(status)),
     }
-}
-
-/// The exit code that a shell reports, as an exit status of the system.
-pub(super) fn exit_status(code: i32) -> ExitStatus {
-    #[cfg(unix)]
-    return std::os::unix::process::ExitStatusExt::from_raw((code & 0xff) << 8);
-    #[cfg(windows)]
-    std::os::windows::process::ExitStatusExt::from_raw(u32::from_ne_bytes(code.to_ne_bytes()))
 }
 
 /// Makes the process, in the directory, with its three streams and the environment of commands; `start` starts it as

@@ -4,6 +4,7 @@
 //! ending a command ends the shell with its state, and another shell is started.
 
 use std::io::{self, Read, Write};
+use std::os::windows::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -301,4 +302,14 @@ fn listen(stream: usize, mut pipe: impl Read + Send + 'static, said: SyncSender<
         }
     };
     std::thread::Builder::new().name("shell-output".into()).spawn(listen).map(drop)
+}
+
+/// The exit code that a shell reports, as an exit status of the system.
+pub(in crate::shell) fn exit_status(code: i32) -> ExitStatus {
+    ExitStatus::from_raw(u32::from_ne_bytes(code.to_ne_bytes()))
+}
+
+/// None: every exit status of Windows is a number.
+pub(super) fn signal(_status: ExitStatus) -> i32 {
+    0
 }

@@ -11,6 +11,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use super::kernel::{Shared, stream};
+
 /// Our ends of the three streams.
 #[derive(Debug)]
 pub(super) struct Streams {
@@ -37,56 +39,17 @@ impl Streams {
 
     /// The inode numbers of the streams that commands write to.
     pub(super) fn inodes(&self) -> io::Result<Vec<u64>> {
-        #[cfg(target_os = "linux")]
-        let ends = self.shared.0.iter();
-        // Both ends of a pipe have the same inode.
-        #[cfg(not(target_os = "linux"))]
-        let ends = self.outputs.iter();
-        Ok(ends.map(|end| Ok(rustix::fs::fstat(end)?.st_ino)).collect::<rustix::io::Result<_>>()?)
+        Ok(self.shared.inodes(&self.outputs)?)
     }
 
     /// Resets what a command may have changed on streams that the next one gets too: non-blocking mode, and send
     /// timeouts, which would cut longer output off.
     pub(super) fn restore(&self) {
-        #[cfg(target_os = "linux")]
-        for end in &self.shared.0 {
-            use rustix::fs::OFlags;
-            use rustix::net::sockopt::{Timeout, set_socket_timeout};
-            // Neither fails on a socket of our own.
-            let _ = rustix::fs::fcntl_setfl(end, OFlags::RDWR);
-            let _ = set_socket_timeout(end, Timeout::Send, None);
-        }
+        self.shared.restore();
     }
 
     /// Closes the ends that are shared with the shell, which has ended, so that the ends of its streams become visible.
     pub(super) fn let_go(&mut self) {
         self.shared = Shared::default();
     }
-}
-
-/// The shell's own ends of its two outputs, held to reset them; only on Linux.
-#[derive(Debug, Default)]
-struct Shared(#[cfg(target_os = "linux")] Vec<OwnedFd>);
-
-impl Shared {
-    #[cfg(target_os = "linux")]
-    fn of(ends: [&OwnedFd; 2]) -> io::Result<Self> {
-        Ok(Self(ends.into_iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of(_ends: [&OwnedFd; 2]) -> io::Result<Self> {
-        Ok(Self())
-    }
-}
-
-/// A stream that no command inherits: the end to read from, the end to write to.
-fn stream() -> io::Result<(OwnedFd, OwnedFd)> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-        Ok(socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
-    }
-    #[cfg(not(target_os = "linux"))]
-    crate::poll::pipe()
 }

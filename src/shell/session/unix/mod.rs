@@ -2,12 +2,15 @@
 //!
 //! Only the owner of the session writes to the shell, reads from it, signals it and reaps it.
 
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod kernel;
 mod streams;
 mod watch;
 
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -16,12 +19,11 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use kernel::Below;
 use streams::Streams;
 pub(in crate::shell) use watch::Watch;
 
 use super::{Ending, ShellLine, Step, Watched, spawn};
-#[cfg(target_os = "linux")]
-use crate::exec::LEFTOVER_GRACE;
 use crate::exec::{End, Failure, Host, Limit, Limits, ProcessTree, StopSignal, start_registered};
 use crate::files::Held;
 use crate::policy::Base;
@@ -43,12 +45,7 @@ pub(in crate::shell) struct Session {
     streams: Streams,
     /// The buffer for reading the streams.
     piece: Box<[u8]>,
-    /// The kernel's list of the shell's children, if it has one.
-    #[cfg(target_os = "linux")]
-    children: Option<std::fs::File>,
-    /// The kernel's state of the shell, if it has one.
-    #[cfg(target_os = "linux")]
-    stat: Option<std::fs::File>,
+    below: Below,
     host: Host,
     /// Whether it must not be used any more, because what its command has left behind can only be ended together with
     /// it.
@@ -70,22 +67,9 @@ impl Session {
             start_registered(|| command.spawn())
         })?;
         let host = Host { group: child.id(), streams: inodes };
-        #[cfg(target_os = "linux")]
-        let children = std::fs::File::open(format!("/proc/{pid}/task/{pid}/children", pid = child.id())).ok();
-        #[cfg(target_os = "linux")]
-        let stat = std::fs::File::open(format!("/proc/{}/stat", child.id())).ok();
+        let below = Below::of(child.id());
         let tree = ProcessTree::new(child, launch).map_err(|source| ShellError::Lost { source })?;
-        Ok(Self {
-            tree,
-            streams,
-            piece: vec![0; PIECE].into(),
-            #[cfg(target_os = "linux")]
-            children,
-            #[cfg(target_os = "linux")]
-            stat,
-            host,
-            is_spent: false,
-        })
+        Ok(Self { tree, streams, piece: vec![0; PIECE].into(), below, host, is_spent: false })
     }
 
     /// Why the shell never began, if setting its limits failed.
@@ -152,35 +136,12 @@ impl Session {
         let by_shell_alone = watch.by_shell_alone();
         let ran = watch.finish(ending);
         if matches!(ran.ending, Ending::Answered(_)) && !by_shell_alone {
-            let is_in_doubt = self.is_in_doubt();
-            self.is_spent = !self.end_leftovers();
+            let is_in_doubt = self.below.is_in_doubt();
+            self.is_spent = !self.below.end_leftovers(&self.tree);
             self.streams.restore();
             self.is_spent |= is_in_doubt && !self.still_answers();
         }
         Ok(Watched::Ended(ran))
-    }
-
-    /// Whether another process may have faked the end of the command, or keeps the shell from going on. If the system
-    /// allows it, a command can read the marker in the shell's memory (`/proc/PID/mem`); then the command still runs,
-    /// or it has stopped the shell.
-    #[cfg(target_os = "linux")]
-    fn is_in_doubt(&self) -> bool {
-        use std::os::unix::fs::FileExt;
-        if self.children.is_some() && self.has_children() {
-            return true;
-        }
-        let mut stat = [0; 256];
-        let length = self.stat.as_ref().and_then(|file| file.read_at(&mut stat, 0).ok());
-        // The state follows the name, which ends with the last parenthesis. See proc(5).
-        let stat = stat.get(..length.unwrap_or_default()).unwrap_or_default();
-        let name_end = stat.iter().rposition(|byte| *byte == b')');
-        name_end.and_then(|end| stat.get(end + 2)).is_some_and(|state| matches!(state, b'T' | b't'))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, reason = "on Linux the kernel is asked about it")]
-    fn is_in_doubt(&self) -> bool {
-        false
     }
 
     /// Whether the shell answers a line that nobody could know before its command had ended.
@@ -209,16 +170,12 @@ impl Session {
     /// Sends SIGTERM to the command and everything that it started. The shell catches the signal, see the dialect.
     fn ask_to_end(&self) {
         self.tree.terminate_and_continue_group();
-        #[cfg(target_os = "linux")]
-        crate::exec::signal_descendants(self.tree.leader(), Signal::TERM);
+        kernel::terminate_below(&self.tree);
     }
 
     /// Sends SIGINT in the same way, but only once: at the second one, many programs stop cleaning up.
     fn interrupt(&self) {
-        #[cfg(target_os = "linux")]
-        crate::exec::signal_descendants(self.tree.leader(), Signal::INT);
-        #[cfg(not(target_os = "linux"))]
-        self.tree.signal_group(Signal::INT);
+        kernel::interrupt_below(&self.tree);
         // A stopped process can't handle it before it continues.
         self.tree.signal_group(Signal::CONT);
     }
@@ -228,48 +185,22 @@ impl Session {
     fn kill_command(&self) {
         // Processes that escape are looked for again once the shell has answered; if it does not answer, they end with
         // it.
-        #[cfg(target_os = "linux")]
-        crate::exec::end_beside(Some(self.tree.leader()));
-    }
-
-    /// Ends what the command left running below the shell, and what left that tree if it certainly belongs to the
-    /// command; the rest is left to [`crate::exec::Orphans`]. Returns whether this was possible without ending the
-    /// shell.
-    #[cfg(target_os = "linux")]
-    fn end_leftovers(&self) -> bool {
-        if !self.has_children() {
-            return crate::exec::end_beside(None);
-        }
-        if crate::exec::signal_descendants(self.tree.leader(), Signal::TERM) == 0 {
-            return crate::exec::end_beside(Some(self.tree.leader()));
-        }
-        let until = Instant::now() + LEFTOVER_GRACE;
-        while Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(5));
-            if crate::exec::signal_descendants(self.tree.leader(), Signal::CONT) == 0 {
-                break;
-            }
-        }
-        crate::exec::end_beside(Some(self.tree.leader()))
-    }
-
-    /// Whether the shell has a child, as far as the kernel tells.
-    #[cfg(target_os = "linux")]
-    fn has_children(&self) -> bool {
-        use std::os::unix::fs::FileExt;
-        self.children.as_ref().is_none_or(|children| matches!(children.read_at(&mut [0; 16], 0), Ok(1..)))
-    }
-
-    /// Sends SIGTERM to what is left in the shell's group. The shell itself catches the signal.
-    #[cfg(not(target_os = "linux"))]
-    fn end_leftovers(&self) -> bool {
-        self.tree.terminate_group();
-        true
+        kernel::kill_below(&self.tree);
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
         self.tree.kill_and_reap()
     }
+}
+
+/// The exit code that a shell reports, as an exit status of the system.
+pub(in crate::shell) fn exit_status(code: i32) -> ExitStatus {
+    ExitStatus::from_raw((code & 0xff) << 8)
+}
+
+/// The signal that ended the process.
+pub(super) fn signal(status: ExitStatus) -> i32 {
+    status.signal().unwrap_or_default()
 }
 
 impl Drop for Session {
@@ -281,7 +212,6 @@ impl Drop for Session {
             let _ = self.reap();
         }
         self.tree.end();
-        #[cfg(target_os = "linux")]
-        crate::exec::end_domain();
+        kernel::end_domain();
     }
 }
