@@ -15,11 +15,8 @@ use std::io;
 ///   `PR_SET_DUMPABLE` in prctl(2), and ptrace(2). The kernel writes no core dump of it either.
 /// - On Linux, nothing that this process starts gets that capability; otherwise the commands of root would have it.
 pub(super) fn harden() -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        close_fds::set_fds_cloexec(3, &[]);
-        nix::sys::signal::SigSet::empty().thread_set_mask()?;
-    }
+    close_fds::set_fds_cloexec(3, &[]);
+    nix::sys::signal::SigSet::empty().thread_set_mask()?;
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -36,7 +33,6 @@ pub(super) fn harden() -> io::Result<()> {
 /// The leader of a group can't leave its session. So if the parent has put this process into a group of its own, it joins the
 /// parent's group for a moment. It stays where it is if its group has other members, as in the pipeline of a shell, if it
 /// already leads a session, or if the parent's group is outside this PID namespace.
-#[cfg(unix)]
 pub(super) fn leave_session() {
     use rustix::process::{getpid, getppid, setpgid, setsid};
     if setsid().is_ok() {
@@ -49,10 +45,6 @@ pub(super) fn leave_session() {
         let _ = setpgid(None, Some(getpid()));
     }
 }
-
-/// There are no sessions to leave.
-#[cfg(not(unix))]
-pub(super) fn leave_session() {}
 
 /// Removes `CAP_SYS_PTRACE` from everything that is started from now on: through execve(2), root gets only capabilities that
 /// are in the bounding set or inheritable, see capabilities(7). This process keeps it, to see what commands of other users

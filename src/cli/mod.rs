@@ -21,6 +21,7 @@ mod evidence;
 #[cfg(feature = "workbench")]
 #[doc(hidden)]
 pub mod fuzzed;
+#[cfg_attr(not(unix), path = "no_hardening.rs")]
 mod hardening;
 mod help;
 #[cfg_attr(not(feature = "lines"), path = "no_lines.rs")]

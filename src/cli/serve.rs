@@ -54,11 +54,5 @@ fn serve(
     let server = Server::new(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
     server.check_start()?;
     signals.end(server.ender(), closing).map_err(CliError::serve)?;
-    #[cfg(unix)]
-    return server.serve_polled(input, gate).map_err(CliError::serve);
-    #[cfg(not(unix))]
-    {
-        let stdio::ClientGate = gate;
-        server.serve(input).map_err(CliError::serve)
-    }
+    stdio::serve(server, input, gate).map_err(CliError::serve)
 }

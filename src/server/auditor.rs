@@ -157,7 +157,6 @@ impl Auditor {
     ///
     /// # Errors
     /// [`NotRun::NotRecorded`].
-    #[cfg(unix)]
     pub(super) fn decided_parts(
         &self,
         call: (u64, &RequestId, &str),

@@ -16,8 +16,7 @@ pub(crate) enum Event {
     Line(Line),
     /// The client's stream has ended, or can no longer be read.
     InputEnded(io::Result<()>),
-    /// The client has closed the stream that it reads answers from.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "sent only on Unix; elsewhere the next write fails"))]
+    /// The client has closed the stream that it reads answers from. Sent only on Unix; elsewhere the next write fails.
     OutputClosed,
     /// The process was asked to end.
     Signal,

@@ -4,16 +4,13 @@
 //! senders ring a bell, which is a byte in a pipe. So the thread that reads a line also serves it, and a request that
 //! needs no other thread wakes none. Any other stream, and any stream on Windows, is read by a thread of its own.
 
-#[cfg(unix)]
-use std::io;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use super::deadlines::Deadlines;
 use super::event::{Deadline, Event};
-#[cfg(unix)]
 use super::polled::{Bell, Gate, Polled};
 use crate::jsonrpc::LineReader;
 
@@ -61,9 +58,7 @@ impl EventSender {
 pub(super) struct Inbox {
     events: Receiver<Event>,
     deadlines: Deadlines,
-    #[cfg(unix)]
     bell: Arc<Bell>,
-    #[cfg(unix)]
     polled: Option<Polled>,
 }
 
@@ -72,23 +67,15 @@ impl Inbox {
     pub(super) fn new() -> (EventSender, Self) {
         let (sender, events) = sync_channel(WAITING);
         let bell = Arc::new(Bell::default());
-        let inbox = Self {
-            events,
-            deadlines: Deadlines::default(),
-            #[cfg(unix)]
-            bell: Arc::clone(&bell),
-            #[cfg(unix)]
-            polled: None,
-        };
+        let inbox = Self { events, deadlines: Deadlines::default(), bell: Arc::clone(&bell), polled: None };
         (EventSender { events: sender, bell }, inbox)
     }
 
-    /// Makes the loop read this stream itself. The stream must read from what [`gated`](super::gated) returned with the
+    /// Makes the loop read this stream itself. The stream must read from what [`gated`](super::polled::gated) returned with the
     /// gate.
     ///
     /// # Errors
     /// If there is no pipe for waking the loop.
-    #[cfg(unix)]
     pub(super) fn poll(&mut self, input: impl BufRead + 'static, gate: Gate) -> io::Result<()> {
         self.polled = Some(Polled::new(Box::new(input), gate, &self.bell)?);
         Ok(())
@@ -102,7 +89,6 @@ impl Inbox {
                 return passed;
             }
             let wait = self.deadlines.wait();
-            #[cfg(unix)]
             if let Some(polled) = &mut self.polled {
                 match polled.next(&self.events, wait) {
                     None => continue,
@@ -157,16 +143,4 @@ impl Ender {
         // If the loop is gone already, there is nothing left to end.
         self.0.send(Event::Signal);
     }
-}
-
-// With braces, so that the same expression makes it on platforms where it has fields.
-/// On this platform the loop sleeps only on the channel, so nothing has to wake it.
-#[cfg(not(unix))]
-#[derive(Debug, Default)]
-struct Bell {}
-
-#[cfg(not(unix))]
-impl Bell {
-    #[expect(clippy::unused_self, reason = "elsewhere there is something to ring")]
-    fn ring(&self) {}
 }

@@ -52,8 +52,8 @@ mod outgoing;
 mod parts;
 mod placing;
 mod planned;
-#[cfg(unix)]
-mod polled;
+#[cfg_attr(not(unix), path = "no_polled.rs")]
+pub(crate) mod polled;
 #[cfg_attr(not(feature = "rules"), path = "no_question.rs")]
 mod question;
 #[cfg_attr(not(feature = "rules"), path = "no_questions.rs")]
@@ -85,8 +85,6 @@ pub(crate) use not_started::NotStarted;
 pub use observer::{CommandEnded, CommandOutcome, Decided, Observer, QuestionAnswered, QuestionAsked};
 pub use parts::Parts;
 pub(crate) use parts::{NOTHING_ALLOWED, Suggests};
-#[cfg(unix)]
-pub(crate) use polled::{Gate, Gated, gated};
 pub use question::{Answer, Channel};
 pub use questions::AskSettings;
 pub use run::{DrainTime, Server};

@@ -199,12 +199,11 @@ impl<'o> Server<'o> {
     }
 
     /// Serves the client as [`serve`](Self::serve) does, but reads its stream without another thread. `input` must read
-    /// from what [`gated`](super::gated) returned with the gate.
+    /// from what [`gated`](super::polled::gated) returned with the gate.
     ///
     /// # Errors
     /// If there is no pipe, or if writing fails for any reason except that the client closed the stream.
-    #[cfg(unix)]
-    pub(crate) fn serve_polled(mut self, input: impl BufRead + 'static, gate: super::Gate) -> io::Result<()> {
+    pub(crate) fn serve_polled(mut self, input: impl BufRead + 'static, gate: super::polled::Gate) -> io::Result<()> {
         self.inbox.poll(input, gate)?;
         self.serve_inbox()
     }
