@@ -1,20 +1,15 @@
 //! The values of `PATH` that commands get. env(1) looks up the interpreters of scripts in them.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-#[cfg(unix)]
-use std::{ffi::OsStr, path::PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
-#[cfg(unix)]
 use super::Unclear;
-#[cfg(unix)]
 use crate::files::is_executable;
 
 /// Each value of `PATH` that some command gets; `None` if a command gets no `PATH`.
 #[derive(Debug, Clone, Default)]
-pub struct CommandPaths(
-    #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))] BTreeSet<Option<OsString>>,
-);
+pub struct CommandPaths(BTreeSet<Option<OsString>>);
 
 impl FromIterator<Option<OsString>> for CommandPaths {
     fn from_iter<T: IntoIterator<Item = Option<OsString>>>(values: T) -> Self {
@@ -24,7 +19,6 @@ impl FromIterator<Option<OsString>> for CommandPaths {
 
 impl CommandPaths {
     /// The files that a name may mean, one for each value. Like execvp(3), this skips files that can't be executed.
-    #[cfg(unix)]
     pub(super) fn find(&self, name: &OsStr) -> Result<BTreeSet<PathBuf>, Unclear> {
         let shown = || name.to_string_lossy().into_owned();
         let mut found = BTreeSet::new();

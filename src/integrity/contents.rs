@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-#[cfg(unix)]
 use super::needed::{Head, Needed, read};
 use crate::files::{FileState, Held, Sha256, open_without_waiting};
 
@@ -25,7 +24,6 @@ pub(super) struct Contents {
     /// Whether the kernel executes the file itself, instead of giving its path to another program.
     pub is_native: bool,
     /// The other files that are executed with it.
-    #[cfg(unix)]
     pub needed: Vec<Needed>,
     /// Computed when it is first asked for.
     sha256: Mutex<Option<Sha256>>,
@@ -141,17 +139,11 @@ impl Contents {
     }
 
     /// Reads the beginning of a file; `None` if the server may not read it.
-    #[cfg(unix)]
     fn of(held: &Held) -> io::Result<Option<Self>> {
         match read(held) {
             Ok(Head { needed, is_native }) => Ok(Some(Self { is_native, needed, sha256: Mutex::default() })),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    #[cfg(not(unix))]
-    fn of(_held: &Held) -> io::Result<Option<Self>> {
-        Ok(Some(Self::default()))
     }
 }

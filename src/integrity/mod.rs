@@ -19,9 +19,9 @@ mod command_paths;
 mod contents;
 #[cfg_attr(not(feature = "evidence"), path = "no_demands.rs")]
 pub(crate) mod demands;
-#[cfg(target_os = "linux")]
-mod elf;
 #[cfg(unix)]
+mod elf;
+#[cfg_attr(not(unix), path = "no_needed.rs")]
 mod needed;
 mod script;
 mod stand_in;
@@ -33,7 +33,6 @@ mod wrappers;
 pub use checked::Checked;
 pub use command_paths::CommandPaths;
 pub use demands::{Guard, LockError, Replaceable};
-#[cfg(target_os = "linux")]
 pub(crate) use needed::{Interpreters, Needed, needed_by};
 pub(crate) use stand_in::KnownPrograms;
 pub(crate) use trust::LARGEST_LOCK;

@@ -8,12 +8,11 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-#[cfg(target_os = "linux")]
-use super::elf::Elf;
+use super::elf::{self, Elf};
 use super::wrappers::{Reach, reach_of};
 use super::{CommandPaths, Unclear};
 use crate::files::{Held, is_executable, open_without_waiting};
@@ -21,8 +20,10 @@ use crate::files::{Held, is_executable, open_without_waiting};
 /// How much of a file the kernel looks at to find its first line: `BINPRM_BUF_SIZE` since Linux 5.1, `IMG_SHSIZE` on macOS.
 const HEAD: u64 = if cfg!(target_os = "linux") { 256 } else { 512 };
 
+/// Whether programs are ELF files; other platforms have formats that are not read here.
+const IS_ELF: bool = cfg!(target_os = "linux");
+
 /// env(1) gives a file that the kernel does not execute to this shell, see execvp(3). Shells run such a file themselves.
-#[cfg(target_os = "linux")]
 const SHELL: &str = "/bin/sh";
 
 /// Programs of many names: the first word after their own says which one they are.
@@ -41,11 +42,10 @@ const WITH_RUN: [&str; 2] = ["bun", "deno"];
 pub(crate) enum Needed {
     /// The interpreter of a script, with the argument that the first line gives it.
     Interpreter(PathBuf, Option<OsString>),
-    /// The loader of an ELF file.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
+    /// The loader of an ELF file (Linux).
     Loader(PathBuf),
-    /// The shell, for a file that is neither a script nor an ELF file, and that env(1) or a shell starts.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
+    /// The shell, for a file that is neither a script nor an ELF file, and that env(1) or a shell starts
+    /// (Linux).
     Shell,
 }
 
@@ -74,10 +74,7 @@ impl Interpreters {
                         found.broken = Some(loader.clone());
                     }
                 }
-                #[cfg(target_os = "linux")]
                 Needed::Shell => found.add(Path::new(SHELL))?,
-                #[cfg(not(target_os = "linux"))]
-                Needed::Shell => {}
                 Needed::Interpreter(path, argument) => {
                     found.add(path)?;
                     let argument = argument.as_deref().unwrap_or_default();
@@ -170,7 +167,6 @@ pub(crate) struct Head {
 ///
 /// # Errors
 /// If it can't be read.
-#[cfg(target_os = "linux")]
 pub(crate) fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
     read(held).map(|read| read.needed)
 }
@@ -186,17 +182,20 @@ pub(crate) fn read(held: &Held) -> io::Result<Head> {
     if let Some(interpreter) = interpreter(&head) {
         return Ok(Head { needed: vec![interpreter], is_native: false });
     }
-    #[cfg(target_os = "linux")]
-    {
-        let Some(elf) = Elf::parse(&head) else {
-            return Ok(Head { needed: vec![Needed::Shell], is_native: false });
-        };
-        let is_native = elf.is_native();
-        let needed = elf.interpreter(&mut file)?.map(Needed::Loader).into_iter().collect();
-        Ok(Head { needed, is_native })
+    if !IS_ELF {
+        return Ok(Head::default());
     }
-    #[cfg(not(target_os = "linux"))]
-    Ok(Head::default())
+    let Some(elf) = Elf::parse(&head) else {
+        return Ok(Head { needed: vec![Needed::Shell], is_native: false });
+    };
+    let is_native = elf.is_native();
+    let needed = elf.interpreter(&mut file)?.map(Needed::Loader).into_iter().collect();
+    Ok(Head { needed, is_native })
+}
+
+/// The known interpreter whose code is linked into the program that begins like this, see [`elf::interpreter_linked`].
+pub(super) fn interpreter_linked(head: &[u8], file: &mut (impl Read + Seek)) -> Option<&'static str> {
+    if IS_ELF { elf::interpreter_linked(head, file) } else { None }
 }
 
 /// Reads the first line as `load_script` of Linux does (`fs/binfmt_script.c`): only blanks separate words, a NUL ends the line, and

@@ -78,8 +78,7 @@ impl KnownPrograms {
         if start.starts_with(b"#!") || !start.iter().take(256).any(|byte| *byte == 0) {
             return script::program_of(&String::from_utf8_lossy(&start), &|word| self.of_word(word, depth));
         }
-        #[cfg(target_os = "linux")]
-        if let Some(name) = super::elf::interpreter_linked(&start, &mut file) {
+        if let Some(name) = super::needed::interpreter_linked(&start, &mut file) {
             return Some(name.to_owned());
         }
         self.copied_as(real)

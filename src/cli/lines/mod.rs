@@ -3,12 +3,8 @@
 //! - `run`: runs one line as a call would
 //! - `hook`: decides for an agent's own shell
 
-#[cfg_attr(not(unix), allow(dead_code, reason = "every event is blocked there"))]
 pub(super) mod hook;
-#[cfg(unix)]
-mod run;
-#[cfg(not(unix))]
-#[path = "no_run.rs"]
+#[cfg_attr(not(unix), path = "no_run.rs")]
 mod run;
 
 use super::Outcome;

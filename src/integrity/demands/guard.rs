@@ -10,7 +10,6 @@ use super::difference::Difference;
 use super::lock::{Lock, LockedFile};
 use super::replaceable::Replaceable;
 use crate::integrity::contents::{Contents, Known, Seen};
-#[cfg(unix)]
 use crate::integrity::needed::{Interpreters, Needed};
 use crate::integrity::{Checked, CommandPaths, Trust, Unclear, Untrusted};
 
@@ -23,7 +22,6 @@ pub struct Guard {
     trust: Trust,
     lock: Demand,
     /// Where `#!/usr/bin/env NAME` looks names up.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))]
     paths: CommandPaths,
     known: Known,
 }
@@ -276,7 +274,6 @@ impl Guard {
     }
 
     /// The interpreters and loaders that are executed with a file.
-    #[cfg(unix)]
     fn needed(&self, contents: &Contents) -> Result<Vec<PathBuf>, Unclear> {
         let loaders = contents.needed.iter().filter_map(|needed| match needed {
             Needed::Loader(loader) => Some(loader.clone()),
@@ -286,19 +283,8 @@ impl Guard {
     }
 
     /// The interpreters that are executed with a file.
-    #[cfg(unix)]
     fn interpreters(&self, contents: &Contents) -> Result<BTreeSet<PathBuf>, Unclear> {
         let Interpreters { files, broken, not_found: _ } = Interpreters::of(&contents.needed, &self.paths)?;
         broken.map_or(Ok(files), |named| Err(Unclear::Broken { named }))
-    }
-
-    #[cfg(not(unix))]
-    fn interpreters(&self, _contents: &Contents) -> Result<BTreeSet<PathBuf>, Unclear> {
-        Ok(BTreeSet::new())
-    }
-
-    #[cfg(not(unix))]
-    fn needed(&self, _contents: &Contents) -> Result<Vec<PathBuf>, Unclear> {
-        Ok(Vec::new())
     }
 }

@@ -5,14 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
 use super::libraries::Libraries;
 use super::lock::{Lock, LockError, LockedFile};
 use crate::integrity::CommandPaths;
 use crate::integrity::contents::{Known, Seen};
-#[cfg(unix)]
 use crate::integrity::needed::Interpreters;
-#[cfg(target_os = "linux")]
 use crate::integrity::needed::Needed;
 
 /// A lock file that was made, and notes about it.
@@ -36,7 +33,6 @@ pub(crate) fn lock(
     let mut making = Making {
         paths,
         known: Known::default(),
-        #[cfg(target_os = "linux")]
         libraries: libraries.then(Libraries::of_this_system),
         files: BTreeMap::new(),
         left: commands.values().map(|path| (path.clone(), Role::Executed)).collect(),
@@ -58,15 +54,12 @@ enum Role {
     /// The kernel executes it.
     Executed,
     /// A program loads it. What it needs itself is listed with that program.
-    #[cfg(target_os = "linux")]
     Loaded,
 }
 
 struct Making<'a> {
-    #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))]
     paths: &'a CommandPaths,
     known: Known,
-    #[cfg(target_os = "linux")]
     libraries: Option<Libraries>,
     files: BTreeMap<PathBuf, LockedFile>,
     left: Vec<(PathBuf, Role)>,
@@ -80,13 +73,11 @@ impl Making<'_> {
         let mut file = LockedFile::of(&seen, seen.sha256().map_err(unlockable)?);
         match role {
             Role::Executed => self.add_needs(path, &seen, &mut file).map_err(unlockable)?,
-            #[cfg(target_os = "linux")]
             Role::Loaded => {}
         }
         Ok(file)
     }
 
-    #[cfg(unix)]
     fn add_needs(&mut self, path: &Path, seen: &Seen, file: &mut LockedFile) -> io::Result<()> {
         let Interpreters { files, broken, not_found } =
             Interpreters::of(&seen.contents.needed, self.paths).map_err(io::Error::other)?;
@@ -107,17 +98,10 @@ impl Making<'_> {
         }
         self.left.extend(files.iter().map(|interpreter| (interpreter.clone(), Role::Executed)));
         file.interpreters = files;
-        #[cfg(target_os = "linux")]
         self.add_libraries(path, seen, file)?;
         Ok(())
     }
 
-    #[cfg(not(unix))]
-    fn add_needs(&mut self, _path: &Path, _seen: &Seen, _file: &mut LockedFile) -> io::Result<()> {
-        Ok(())
-    }
-
-    #[cfg(target_os = "linux")]
     fn add_libraries(&mut self, path: &Path, seen: &Seen, file: &mut LockedFile) -> io::Result<()> {
         let Some(libraries) = &self.libraries else { return Ok(()) };
         for needed in &seen.contents.needed {

@@ -2,7 +2,7 @@
 
 mod difference;
 mod guard;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_libraries.rs")]
 mod libraries;
 mod lock;
 mod locking;

@@ -1,16 +1,11 @@
 //! The agents whose shells can ask a hook, and which of their tools are shells.
 
-#[cfg(unix)]
 use std::ffi::OsStr;
 
-#[cfg(unix)]
 use serde_json::{Map, Value};
 
-#[cfg(unix)]
 use super::verdict::Shell;
-#[cfg(unix)]
 use crate::config::Surroundings;
-#[cfg(unix)]
 use crate::files::is_executable;
 
 /// An agent.
@@ -36,7 +31,6 @@ pub(super) enum Tool {
 }
 
 /// The arguments of Copilot by which a call names its shell.
-#[cfg(unix)]
 const SHELL_NAMES: [&str; 2] = ["shellId", "sessionId"];
 
 /// The names that any of the agents has for a tool that starts or feeds a shell. Claude Code calls `REPL` also `Eval`.
@@ -66,7 +60,6 @@ impl Agent {
     }
 
     /// The shell that its own tool always uses in an environment; `None` if it is the user's.
-    #[cfg(unix)]
     pub fn shell(self, here: &Surroundings) -> Option<Shell> {
         match self {
             Self::Copilot | Self::Gemini => Some(Shell::Bash),
@@ -109,7 +102,6 @@ impl Agent {
 
     /// Whether these arguments of the tool name a shell that may run already. That of Copilot stays in the directory in which it was
     /// started, and its events name the one of the session.
-    #[cfg(unix)]
     pub(super) fn reuses_shell(self, fields: &Map<String, Value>) -> bool {
         self == Self::Copilot && SHELL_NAMES.iter().any(|name| fields.get(*name).is_some_and(|value| !value.is_null()))
     }

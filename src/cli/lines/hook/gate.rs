@@ -9,10 +9,7 @@ use std::path::{Component, Path};
 
 use super::verdict::Shell;
 use crate::config::Config;
-#[cfg(target_os = "linux")]
-use crate::files::Held;
-use crate::files::is_executable;
-#[cfg(target_os = "linux")]
+use crate::files::{Held, is_executable};
 use crate::integrity::{Needed, needed_by};
 use crate::lines::{Command, Line, Part, Piece, Pipeline, Redirection, Simple, Stage, Stream, Word};
 use crate::policy::Rule;
@@ -328,19 +325,16 @@ fn is_first_in_path(name: &str, program: &Path, (config, here): (&Config, &Path)
 }
 
 /// Whether the loader and the interpreter of a program are there. Where one is missing, dash and zsh go on to the next program of the
-/// name.
-#[cfg(target_os = "linux")]
+/// name. Elsewhere than on Linux they are taken for granted.
 fn has_interpreter(program: &Path) -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
     let needed = Held::open(program).and_then(|held| needed_by(&held)).unwrap_or_default();
     needed.iter().all(|needed| match needed {
         Needed::Interpreter(file, _) | Needed::Loader(file) => is_executable(file),
         Needed::Shell => true,
     })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn has_interpreter(_: &Path) -> bool {
-    true
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 
 mod agent;
 mod answer;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "no_decide.rs")]
 mod decide;
 mod event;
 #[cfg(unix)]
@@ -31,6 +31,7 @@ use std::thread;
 use std::time::Duration;
 
 use self::answer::Answer;
+use self::decide::decide;
 use self::event::{Event, Incoming};
 use self::verdict::Verdict;
 use crate::cli::Outcome;
@@ -87,15 +88,6 @@ fn watch(agent: Agent, is_answered: Arc<AtomicBool>) -> io::Result<()> {
         }
     };
     thread::Builder::new().name("deadline".into()).spawn(watch).map(drop)
-}
-
-#[cfg(unix)]
-use decide::decide;
-
-/// Blocks: lines are not decided on other systems.
-#[cfg(not(unix))]
-fn decide(_: Agent, _: &Event, _: &Flags, _: Options) -> Result<Verdict, String> {
-    Err("lines are not decided on this system".to_owned())
 }
 
 /// Prints an answer, and returns the status to end with. What can't be printed blocks.
