@@ -253,7 +253,6 @@ impl Enforcement {
     }
 
     /// Whether Landlock decides on each TCP port.
-    #[cfg(target_os = "linux")]
     pub(super) fn has_tcp_rules(&self) -> bool {
         self.level > Level::Off && matches!(self.network, Network::None | Network::Ports(_))
     }

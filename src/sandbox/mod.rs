@@ -9,63 +9,34 @@
 //!   is the result of both.
 //! - [`SandboxSettings`] and [`Grant`] say what is reachable: handles, each opened once, from which every later set of
 //!   rules is made. [`OpenedPlaces`] opens what the operator names, [`Executed`] finds what programs need to start, and
-//!   `system` finds what is readable of the system at `strict`.
+//!   `system_grants` finds what is readable of the system at `strict`.
 //! - [`Sandbox`] is all of that for one set of directories; only [`Sandbox::confine_thread`] has an effect.
 //! - `OwnDomain` lets a thread with scoped signals end all of its commands, and nothing else (Linux).
 //! - [`Preset`] is a named set of grants in the home directory.
 //! - [`TemporaryDirectory`] is the temporary directory of the commands.
 
-#[cfg(target_os = "linux")]
-mod calls;
-#[cfg(target_os = "linux")]
-mod capabilities;
 mod error;
 mod grant;
-#[cfg(target_os = "linux")]
-mod landlock;
-#[cfg(target_os = "linux")]
-mod left_behind;
 mod level;
-#[cfg(not(target_os = "linux"))]
-mod no_landlock;
 mod opened;
-#[cfg(target_os = "linux")]
-mod own_domain;
+#[cfg_attr(target_os = "linux", path = "linux/mod.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod platform;
 mod preset;
-#[cfg(target_os = "linux")]
-mod programs;
 #[expect(clippy::module_inception, reason = "the file is named after its main type")]
 // It is const; on Windows the lint does not see that through the macro.
 #[cfg_attr(windows, allow(clippy::missing_const_for_thread_local, reason = "it is const"))]
 mod sandbox;
-#[cfg(target_os = "linux")]
-mod seccomp;
-#[cfg(target_os = "linux")]
-pub mod system;
 mod temporary;
 
 pub use error::SandboxError;
 pub use grant::{Access, Grant};
-#[cfg(target_os = "linux")]
-use landlock::Domain;
-#[cfg(target_os = "linux")]
-pub(crate) use landlock::{KernelProbe, confine_in_own_network};
 pub use level::{Enforcement, Kernel, Level};
-#[cfg(not(target_os = "linux"))]
-pub use no_landlock::Executed;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use no_landlock::KernelProbe;
-#[cfg(not(target_os = "linux"))]
-use no_landlock::{Domain, executed_anyway, own_grants, read_anyway, system_grants};
 pub use opened::{Named, NamedPlaces, OpenedPlaces};
-#[cfg(target_os = "linux")]
-pub(crate) use own_domain::OwnDomain;
+pub use platform::Executed;
+pub(crate) use platform::*;
 pub use preset::Preset;
-#[cfg(target_os = "linux")]
-pub use programs::Executed;
 pub use sandbox::{Sandbox, SandboxSettings};
-#[cfg(target_os = "linux")]
-use system::{executed_anyway, own_grants, read_anyway, system_grants};
 pub use temporary::TemporaryDirectory;
 
 /// Whether a level lets commands read the file at that path without any grant.

@@ -1,13 +1,14 @@
 //! The temporary directory of the commands. The server makes it, accessible only to its user, holds it by a handle, and
 //! removes it at its end.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::SandboxError;
+use super::platform::{Lock, make, remove, remove_left_behind};
 use crate::files::{Held, Places, Walked, remove_within};
 
 /// How many names are tried. A second one is needed only if another server takes the directory for one that was left behind, before it
@@ -33,8 +34,7 @@ pub struct TemporaryDirectory {
     /// Whether it was removed, or given up.
     is_over: AtomicBool,
     /// Shows other servers that this one is running; `None` if the file system has no locks.
-    #[cfg(target_os = "linux")]
-    _lock: Option<std::os::fd::OwnedFd>,
+    _lock: Lock,
 }
 
 impl TemporaryDirectory {
@@ -61,7 +61,7 @@ impl TemporaryDirectory {
         Walked::to(parent).and_then(|walked| Self::make(&walked)).map_err(|source| failed(parent, source))
     }
 
-    fn make(parent: &Walked) -> io::Result<Self> {
+    pub(super) fn make(parent: &Walked) -> io::Result<Self> {
         let mut made = Err(io::ErrorKind::AlreadyExists.into());
         for _ in 0..ATTEMPTS {
             made = Self::make_as(parent, name()?);
@@ -69,28 +69,16 @@ impl TemporaryDirectory {
                 break;
             }
         }
-        #[cfg(target_os = "linux")]
         if made.is_ok() {
-            super::left_behind::remove_from(parent.held());
+            remove_left_behind(parent.held());
         }
         made
     }
 
-    #[cfg(target_os = "linux")]
     fn make_as(parent: &Walked, name: OsString) -> io::Result<Self> {
-        let held = make(parent.held(), &name)?;
-        let lock = super::left_behind::lock(&held).map_err(gone)?;
-        if held.is_removed() {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
+        let (held, lock) = make(parent.held(), &name)?;
         let (parent, held, is_over) = (Arc::clone(parent.held()), Arc::new(held), AtomicBool::new(false));
         Ok(Self { parent, name, held, is_over, _lock: lock })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn make_as(parent: &Walked, name: OsString) -> io::Result<Self> {
-        let held = Arc::new(make(parent.held(), &name)?);
-        Ok(Self { parent: Arc::clone(parent.held()), name, held, is_over: AtomicBool::new(false) })
     }
 
     /// Where it was made.
@@ -138,89 +126,10 @@ fn name() -> io::Result<OsString> {
     Ok(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)).into())
 }
 
-#[cfg(target_os = "linux")]
-fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
-    use rustix::fs::{Mode, OFlags, fstat, mkdirat, openat};
-    mkdirat(parent, name, Mode::RWXU)?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = openat(parent, name, flags, Mode::empty()).map_err(|error| gone(error.into()))?;
-    if !is_private(&fstat(&made)?) {
-        return Err(io::Error::other("somebody else has put another directory in its place"));
-    }
-    Held::from_handle(made, &parent.path().join(name)).map_err(gone)
-}
-
-/// Until it is locked, another server may mistake it for one that was left behind, and remove it. Then it is made again,
-/// with another name.
-#[cfg(target_os = "linux")]
-fn gone(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::NotFound => io::ErrorKind::AlreadyExists.into(),
-        _ => error,
-    }
-}
-
-/// Whether it belongs to this user, and nobody else has access.
-#[cfg(target_os = "linux")]
-pub(super) fn is_private(stat: &rustix::fs::Stat) -> bool {
-    use rustix::fs::Mode;
-    let others = Mode::RWXG | Mode::RWXO;
-    stat.st_uid == rustix::process::geteuid().as_raw() && !Mode::from_raw_mode(stat.st_mode).intersects(others)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
-    let path = parent.path().join(name);
-    let builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    let builder = {
-        let mut private = builder;
-        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
-        private
-    };
-    builder.create(&path)?;
-    Held::open_directory(&path)
-}
-
-#[cfg(target_os = "linux")]
-fn remove(parent: &Held, name: &OsStr, held: &Held) -> io::Result<()> {
-    let found = Held::from_handle(parent.open_beneath(Path::new(name))?, &parent.path().join(name))?;
-    if found.identity() == held.identity() {
-        rustix::fs::unlinkat(parent, name, rustix::fs::AtFlags::REMOVEDIR)?;
-    }
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn remove(_parent: &Held, _name: &OsStr, held: &Held) -> io::Result<()> {
-    std::fs::remove_dir(held.path())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn it_is_made_while_other_servers_remove_what_was_left_behind() {
-        use std::sync::atomic::{AtomicBool, Ordering};
-        let dir = tempfile::tempdir().unwrap();
-        let parent = Walked::to(dir.path()).unwrap();
-        let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    crate::sandbox::left_behind::remove_all(parent.held());
-                }
-            });
-            let made: Vec<_> = (0..2000).map(|_| TemporaryDirectory::make(&parent).map(drop)).collect();
-            is_over.store(true, Ordering::Relaxed);
-            for made in made {
-                made.unwrap();
-            }
-        });
-    }
 
     #[test]
     fn it_is_for_its_owner_alone_and_goes_with_what_is_in_it() {

@@ -114,7 +114,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("rustix::net", &["exec/launcher/", "shell/session/unix/linux.rs"]),
     ("close_fds", &["cli/hardening.rs"]),
     ("setsid()", &["cli/hardening.rs"]),
-    ("set_dumpable_behavior", &["cli/hardening.rs", "sandbox/landlock.rs"]),
+    ("set_dumpable_behavior", &["cli/hardening.rs", "sandbox/linux/landlock.rs"]),
     ("unsafe ", &[]),
     ("extern \"C\"", &[]),
     ("pre_exec", &[]),

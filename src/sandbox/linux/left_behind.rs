@@ -12,8 +12,9 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
 use rustix::io::Errno;
 
-use super::temporary::{PREFIX, is_private};
+use super::temporary::is_private;
 use crate::files::{Held, remove_within};
+use crate::sandbox::temporary::PREFIX;
 
 /// How many entries of the place are looked at, so that a start never takes long.
 const MOST_ENTRIES: usize = 100_000;
@@ -35,7 +36,7 @@ pub(super) fn lock(directory: &Held) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Removes the unused directories in `parent`, on a separate thread, since they may contain much.
-pub(super) fn remove_from(parent: &Arc<Held>) {
+pub(in crate::sandbox) fn remove_from(parent: &Arc<Held>) {
     let parent = Arc::clone(parent);
     // If there is no thread, they stay until the next start.
     drop(std::thread::Builder::new().name("left-behind".into()).spawn(move || remove_all(&parent)));

@@ -8,8 +8,8 @@ use rustix::thread::{
     CapabilitySet, capabilities, capability_is_in_bounding_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
-use super::Level;
 use crate::network::Network;
+use crate::sandbox::Level;
 
 /// For work on files of other users, as in a project that was mounted into a container. Landlock decides which files.
 /// `DAC_READ_SEARCH` is not included: it opens files by handles, ignoring all directories (open_by_handle_at(2)). Nor is

@@ -19,8 +19,9 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use super::{Level, calls};
+use super::calls;
 use crate::network::Network;
+use crate::sandbox::Level;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 

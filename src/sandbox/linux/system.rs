@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Access, Grant, Level, SandboxSettings};
 use crate::files::{Held, Places, Walked};
+use crate::sandbox::{Access, Grant, Level, SandboxSettings};
 
 /// The directories that `workspace` grants to read and execute.
 const SYSTEM: &[&str] = &[
@@ -53,7 +53,7 @@ const LINKED: &[&str] = &["/etc/resolv.conf", "/etc/localtime"];
 
 /// Returns a level's grants of the system. The directories are opened here, once; a link that commands can make is not
 /// followed.
-pub(super) fn system_grants(level: Level, writable: &Places) -> Vec<Grant> {
+pub(in crate::sandbox) fn system_grants(level: Level, writable: &Places) -> Vec<Grant> {
     match level {
         Level::Off => Vec::new(),
         Level::Workspace => workspace(writable),
@@ -62,7 +62,7 @@ pub(super) fn system_grants(level: Level, writable: &Places) -> Vec<Grant> {
 }
 
 /// Where a level lets commands execute anything.
-pub(super) fn executed_anyway(level: Level) -> &'static [&'static str] {
+pub(in crate::sandbox) fn executed_anyway(level: Level) -> &'static [&'static str] {
     match level {
         Level::Off | Level::Strict => &[],
         Level::Workspace => SYSTEM,
@@ -70,7 +70,7 @@ pub(super) fn executed_anyway(level: Level) -> &'static [&'static str] {
 }
 
 /// The paths that a level lets commands read without any grant.
-pub(super) fn read_anyway(level: Level) -> &'static [&'static str] {
+pub(in crate::sandbox) fn read_anyway(level: Level) -> &'static [&'static str] {
     match level {
         Level::Off => &[],
         Level::Workspace => SYSTEM,
@@ -79,7 +79,7 @@ pub(super) fn read_anyway(level: Level) -> &'static [&'static str] {
 }
 
 /// Returns a sandbox's grants for the programs, for `--read`, `--write` and `--exec`, and for the working directories.
-pub(super) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
+pub(in crate::sandbox) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
     let SandboxSettings { level, programs, directories, read, write, exec, is_read_only, .. } = settings;
     if *level == Level::Off {
         return Vec::new();

@@ -14,11 +14,10 @@ use landlock::{
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use super::level::TCP_RULES;
-use super::{
-    Access, Enforcement, Grant, Kernel, Level, OwnDomain, SandboxError, SandboxSettings, capabilities, seccomp,
-};
+use super::{OwnDomain, capabilities, seccomp};
 use crate::network::Network;
+use crate::sandbox::level::TCP_RULES;
+use crate::sandbox::{Access, Enforcement, Grant, Kernel, Level, SandboxError, SandboxSettings};
 
 /// A thread that confines itself and ends. It shows what the kernel enforces, not only what it reports.
 pub(crate) struct KernelProbe(io::Result<JoinHandle<Probed>>);
@@ -27,7 +26,7 @@ pub(crate) struct KernelProbe(io::Result<JoinHandle<Probed>>);
 type Probed = (Result<RestrictionStatus, RulesetError>, bool);
 
 impl KernelProbe {
-    pub(super) fn start() -> Self {
+    pub(in crate::sandbox) fn start() -> Self {
         let landlock = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
         let probe = move || (landlock(), seccomp::confine_thread(Level::Strict, &Network::None).is_ok());
         Self(std::thread::Builder::new().name("sandbox".into()).spawn(probe))
@@ -67,7 +66,7 @@ fn kernel_of(status: Result<RestrictionStatus, RulesetError>, seccomp: bool) -> 
 
 /// The rules of one sandbox, ready for any number of threads; `None` if nothing is enforced.
 #[derive(Debug)]
-pub(super) struct Domain(Option<Rules>);
+pub(in crate::sandbox) struct Domain(Option<Rules>);
 
 #[derive(Debug)]
 struct Rules {
@@ -84,7 +83,7 @@ struct Rules {
 
 impl Domain {
     /// Makes the rules from handles.
-    pub(super) fn new(
+    pub(in crate::sandbox) fn new(
         enforcement: Enforcement,
         grants: &[Grant],
         settings: &SandboxSettings,
@@ -110,7 +109,7 @@ impl Domain {
     }
 
     /// Applies the rules to the calling thread, for good, and to everything that it starts from now on.
-    pub(super) fn confine_thread(&self) -> Result<(), SandboxError> {
+    pub(in crate::sandbox) fn confine_thread(&self) -> Result<(), SandboxError> {
         let Some(rules) = &self.0 else { return Ok(()) };
         // This thread is in the same domain as its commands, so Landlock would let them trace it
         // (`/proc/PID/task/TID/mem`, ptrace(2)), and with it the whole server. Only a process with CAP_SYS_PTRACE can

@@ -1,5 +1,7 @@
 //! Platforms without Landlock: nothing is enforced, and any level but `off` is an error.
 
+use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -85,3 +87,28 @@ impl Domain {
         Ok(())
     }
 }
+
+/// No server looks for the directories of others.
+pub(super) type Lock = ();
+
+/// Makes a temporary directory, on a Unix for its owner alone.
+pub(super) fn make(parent: &Held, name: &OsStr) -> io::Result<(Held, Lock)> {
+    let path = parent.path().join(name);
+    let builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    let builder = {
+        let mut private = builder;
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        private
+    };
+    builder.create(&path)?;
+    Ok((Held::open_directory(&path)?, ()))
+}
+
+/// Removes the directory.
+pub(super) fn remove(_parent: &Held, _name: &OsStr, held: &Held) -> io::Result<()> {
+    std::fs::remove_dir(held.path())
+}
+
+/// Does nothing.
+pub(super) fn remove_left_behind(_parent: &Arc<Held>) {}

@@ -13,8 +13,8 @@ use libc::seccomp_data;
 use rustix::io::Errno;
 use seccompiler::sock_filter;
 
-use super::Level;
 use crate::network::Network;
+use crate::sandbox::Level;
 
 /// Calls that are refused together.
 struct Class {
