@@ -65,7 +65,10 @@
 #![forbid(unsafe_code)]
 // A room that is left out, as lines are on Windows, leaves functions of the others unused, and code that nothing reaches. So does a
 // platform that has no use for what all have.
-#![cfg_attr(not(all(target_os = "linux", feature = "workbench")), allow(dead_code, missing_docs, unused_imports, unreachable_code))]
+#![cfg_attr(
+    not(all(target_os = "linux", feature = "workbench")),
+    allow(dead_code, missing_docs, unused_imports, unreachable_code)
+)]
 
 #[cfg_attr(not(feature = "evidence"), path = "audit/no_audit.rs")]
 mod audit;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::rules::{self, Approved, Asks, CommandRule, EnvRule, HeldClaim, Judged, LineVariables};
 use super::{
-    AllowList, CommandLine, CommandLineError, DirectoryError, Explanation, Program, Refusal, Rule, WorkingDirectory,
-    subcommands,
+    AllowList, CommandLine, CommandLineError, DirectoryError, Explanation, Program, Refusal, RefusalKind, Rule,
+    WorkingDirectory, subcommands,
 };
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -136,6 +136,13 @@ pub(super) struct Facts {
     pub variables: LineVariables,
 }
 
+impl Facts {
+    /// Whether rules have anything to say of it.
+    fn is_for_rules(&self) -> bool {
+        self.judged.is_some() || !self.variables.is_empty() || matches!(self.rule, Some(Rule::Described(_)))
+    }
+}
+
 /// The command as its entry or rule lets a call run it.
 #[derive(Debug)]
 pub(super) struct Granted {
@@ -181,7 +188,12 @@ fn decide_in_order(
     approved: Approved<'_>,
     explanation: &mut Explanation,
 ) -> Result<AllowedCommand, Refusal> {
-    rules::explain(&facts, command.is_err(), explanation);
+    if command.is_err() || facts.untrusted.is_some() {
+        explanation.refusal_kind = RefusalKind::Unclear;
+    }
+    if facts.is_for_rules() {
+        rules::explain(&facts, explanation);
+    }
     let Facts { rule, directory, program, untrusted, judged, has_input, variables } = facts;
     explanation.has_input = has_input;
     let command = command?;
@@ -200,7 +212,9 @@ fn decide_in_order(
         Rule::Entry(_) | Rule::Any | Rule::Project(_) => Granted::any(command.into_words()),
         Rule::Described(rule) => rules::granted(rule, judged.ok_or_else(not_allowed)?, (&word, has_input))?,
     };
-    rules::add_variables(&mut granted, &word, variables)?;
+    if !variables.is_empty() {
+        rules::add_variables(&mut granted, &word, variables)?;
+    }
     let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone(), sought: sought.clone() })?;
     explanation.program = Some(program.path().to_owned());
     if let Some(source) = untrusted {

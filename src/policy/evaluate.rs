@@ -60,7 +60,13 @@ impl Policy {
         let mut facts = Facts { rule, directory, program: None, untrusted: None, judged: None, has_input, variables };
         if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &mut facts.rule) {
             facts.program = self.programs.find(rule.clone(), command.word(), directory);
-            if let Some(described) = self.rule_of_file(facts.program.as_ref(), command.word(), directories, directory) {
+            let described = match &facts.program {
+                Some(program) if !self.allow.rules().is_empty() => {
+                    self.rule_of_file(program, command.word(), directories, directory)
+                }
+                Some(_) | None => None,
+            };
+            if let Some(described) = described {
                 *rule = Rule::Described(described);
                 facts.program = facts.program.map(|program| program.by(rule.clone()));
             }

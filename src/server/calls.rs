@@ -45,8 +45,10 @@ impl Server<'_> {
                 return self.not_run(&tool_call(tool, None), &Fields::default(), reply, &why);
             }
         }
-        if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
-            return self.refuse(reply, error);
+        if context.revision.has_tasks() {
+            if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
+                return self.refuse(reply, error);
+            }
         }
         if !context.revision.is_modern() && self.roots.are_awaited() {
             reply.task().into_iter().for_each(|task| self.tell_if_new(task));
@@ -82,10 +84,11 @@ impl Server<'_> {
         let known = approved.as_ref().map(|approved| approved.key);
         let known = known.or(resumed.as_ref().map(|closed| closed.call));
         let key = known.unwrap_or_else(|| self.requests.next_number());
-        let approved = match self.approval_of((key, &request, &tool_call), (approved, resumed), &reply) {
-            Ok(Ok(approved)) => approved,
-            Ok(Err(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
-            Err(error) => return self.refuse(reply, error),
+        let approved = match resumed.map(|closed| self.approval_in((key, &request, &tool_call), closed, &reply)) {
+            None => approved,
+            Some(Ok(Ok(brought))) => brought,
+            Some(Ok(Err(why))) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
+            Some(Err(error)) => return self.refuse(reply, error),
         };
         let needs_roots = call.needs_roots(&self.parts);
         let directories = match self.place(&request.params, context, needs_roots, &reply) {
@@ -140,7 +143,7 @@ impl Server<'_> {
             tool_call: Arc::clone(&undecided.tool_call),
             call,
             directories,
-            remembered: self.questions.remembered(),
+            remembered: if self.parts.asks { self.questions.remembered() } else { Vec::new() },
             approved,
             facts: pending.facts.clone(),
             turn,

@@ -17,13 +17,14 @@ use crate::jsonrpc::{ErrorObject, Request};
 use crate::policy::{Proposal, Refusal};
 
 impl Server<'_> {
-    pub(super) fn approval_of(
+    /// Nothing: the question was never asked.
+    pub(super) fn approval_in(
         &mut self,
         _: (u64, &Request, &ToolCall),
-        (approved, _): (Option<Box<ApprovedCall>>, Option<Closed>),
+        _: Closed,
         _: &Reply,
     ) -> Result<Result<Option<Box<ApprovedCall>>, NotRun>, ErrorObject> {
-        Ok(Ok(approved))
+        Ok(Ok(None))
     }
 
     pub(super) fn ask_about(&mut self, _: (&ToolCall, &(u64, Fields)), asked: CallToApprove, _: AskedCall, _: bool) {

@@ -139,8 +139,11 @@ impl Deciding<'_> {
                 Err(error) => Err(error),
             },
         };
-        let before = self.approved_before(&terms);
-        let approved = Approved { now: self.approved_now(&terms), before: &before };
+        let (now, before) = match parts.asks {
+            true => (self.approved_now(&terms), self.approved_before(&terms)),
+            false => (None, Vec::new()),
+        };
+        let approved = Approved { now, before: &before };
         let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
         let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
         self.record(&explanation, outcome.as_ref().err(), || {

@@ -37,16 +37,14 @@ use crate::jsonrpc::{Request, RequestId};
 use decisions::Decision;
 pub(super) use decisions::Overdue;
 pub(super) use ends::GivenUp;
-use entries::Entry;
+pub(super) use entries::Entry;
 pub(super) use entries::{
-    Answers, ApprovedCall, AskedCall, Cancelled, CancelledAs, CancelledTask, Finished, HeldCall, LaneName, Pending,
-    Reading, Subscription, Undecided, Work,
+    Answers, ApprovedCall, AskedCall, Cancelled, CancelledAs, Finished, HeldCall, LaneName, Pending, Reading,
+    Subscription, Undecided, Work,
 };
 
 /// The most calls in the queue.
 pub(super) const MOST_QUEUED: usize = 10_000;
-/// The most reads that are pending at the same time, and the most requests that wait for the ends of tasks.
-pub(super) const MOST_READS: usize = 1_000;
 /// The first key of a request that is not a call. Calls have smaller ones, so that they are numbered one after another.
 const FIRST_OTHER: u64 = 1 << 62;
 /// How many subscriptions may be open at once.
@@ -54,9 +52,9 @@ pub(super) const MOST_SUBSCRIPTIONS: usize = 1_000;
 
 /// One part of the queue.
 #[derive(Debug)]
-struct Lane {
+pub(super) struct Lane {
     waiting: VecDeque<u64>,
-    running: usize,
+    pub(super) running: usize,
     most_running: usize,
 }
 
@@ -64,10 +62,10 @@ struct Lane {
 #[derive(Debug)]
 pub(super) struct Requests {
     /// By their numbers, and so in the order of their arrival.
-    entries: BTreeMap<u64, Entry>,
-    processes: Lane,
-    shell: Lane,
-    background: Lane,
+    pub(super) entries: BTreeMap<u64, Entry>,
+    pub(super) processes: Lane,
+    pub(super) shell: Lane,
+    pub(super) background: Lane,
     /// The decisions that threads make, by the numbers of the calls.
     decisions: BTreeMap<u64, Decision>,
     /// The number of calls without a turn among them, but for those that hang.
@@ -75,7 +73,7 @@ pub(super) struct Requests {
     /// When the decisions will be looked at that are overdue then.
     looks_at: Option<Until>,
     /// The call in the background that runs in the persistent shell.
-    in_shell: Option<u64>,
+    pub(super) in_shell: Option<u64>,
     last: u64,
     last_other: u64,
 }
@@ -109,7 +107,7 @@ impl Requests {
     }
 
     /// Allocates a key for a request that is not (yet) a call.
-    fn other_number(&mut self) -> u64 {
+    pub(super) fn other_number(&mut self) -> u64 {
         self.last_other += 1;
         FIRST_OTHER + self.last_other
     }
@@ -126,88 +124,6 @@ impl Requests {
             Entry::Held(held) => Ok(*held),
             other => Err(other),
         })
-    }
-
-    /// Makes a call wait for a person's answer, until [`take_asked`](Self::take_asked).
-    pub(super) fn wait_for_approval(&mut self, asked: AskedCall) {
-        let key = self.other_number();
-        self.entries.insert(key, Entry::Asked(Box::new(asked)));
-    }
-
-    /// Takes the calls that wait for the answer to this question, in the order of their arrival.
-    pub(super) fn take_asked(&mut self, question: u64) -> Vec<AskedCall> {
-        self.take(|state| match state {
-            Entry::Asked(asked) if asked.question == question => Ok(*asked),
-            other => Err(other),
-        })
-    }
-
-    /// How many calls wait for the answer to this question.
-    pub(super) fn count_asked(&self, question: u64) -> usize {
-        let waits = |entry: &&Entry| matches!(entry, Entry::Asked(asked) if asked.question == question);
-        self.entries.values().filter(waits).count()
-    }
-
-    /// The calls that wait for the answer to this question.
-    pub(super) fn asked(&mut self, question: u64) -> impl Iterator<Item = &mut AskedCall> {
-        let asked = self.entries.values_mut();
-        let asked = asked.filter_map(|state| if let Entry::Asked(asked) = state { Some(&mut **asked) } else { None });
-        asked.filter(move |asked| asked.question == question)
-    }
-
-    /// Adds a read, which waits for a look at its output; returns its number.
-    ///
-    /// # Errors
-    /// The read, if there are too many.
-    pub(super) fn read(&mut self, reading: Reading) -> Result<u64, Box<Reading>> {
-        if self.readings().len() >= MOST_READS {
-            return Err(Box::new(reading));
-        }
-        let key = self.other_number();
-        self.entries.insert(key, Entry::Reading(reading));
-        Ok(key)
-    }
-
-    /// The numbers of the pending reads.
-    pub(super) fn readings(&self) -> Vec<u64> {
-        let is_reading = |(_, state): &(&u64, &Entry)| matches!(state, Entry::Reading(_));
-        self.entries.iter().filter(is_reading).map(|(key, _)| *key).collect()
-    }
-
-    /// The pending read with this number.
-    pub(super) fn reading(&mut self, key: u64) -> Option<&mut Reading> {
-        if let Entry::Reading(reading) = self.entries.get_mut(&key)? { Some(reading) } else { None }
-    }
-
-    /// Takes a read, to answer it.
-    pub(super) fn take_reading(&mut self, key: u64) -> Option<Reading> {
-        self.reading(key)?;
-        if let Entry::Reading(reading) = self.entries.remove(&key)? { Some(reading) } else { None }
-    }
-
-    /// Makes a request wait for the end of the task of this number.
-    ///
-    /// # Errors
-    /// The reply, if too many requests wait.
-    pub(super) fn await_task(&mut self, reply: Reply, task: u64) -> Result<(), Reply> {
-        let waiting = self.entries.values().filter(|state| matches!(state, Entry::Awaiting { .. }));
-        if waiting.count() >= MOST_READS {
-            return Err(reply);
-        }
-        let key = self.other_number();
-        self.entries.insert(key, Entry::Awaiting { reply, task });
-        Ok(())
-    }
-
-    /// Takes the requests that wait for the end of this task, in the order of their arrival.
-    pub(super) fn take_awaiting(&mut self, task: u64) -> Vec<Reply> {
-        let is_meant = |state: &Entry| matches!(state, Entry::Awaiting { task: awaited, .. } if *awaited == task);
-        let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
-        let taken = keys.into_iter().filter_map(|key| match self.entries.remove(&key)? {
-            Entry::Awaiting { reply, .. } => Some(reply),
-            _ => None,
-        });
-        taken.collect()
     }
 
     /// Opens a subscription.
@@ -256,7 +172,7 @@ impl Requests {
     }
 
     /// Takes the entries that `pick` accepts, in order.
-    fn take<T>(&mut self, pick: impl Fn(Entry) -> Result<T, Entry>) -> Vec<T> {
+    pub(super) fn take<T>(&mut self, pick: impl Fn(Entry) -> Result<T, Entry>) -> Vec<T> {
         let mut taken = Vec::new();
         for (key, state) in std::mem::take(&mut self.entries) {
             match pick(state) {

@@ -99,7 +99,7 @@ impl Signals {
         Ok(relay)
     }
 
-    pub(super) fn at_first(self, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(in crate::cli) fn at_first(self, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.tell(|_| act())
     }
 }

@@ -22,7 +22,7 @@ impl Signals {
         self.at_first(|| {}).map(|()| Relay::default())
     }
 
-    pub(super) fn at_first(self, _act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(in crate::cli) fn at_first(self, _act: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let Self {} = self;
         Ok(())
     }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::played::Played;
 use super::started;
-use crate::cli::signals::Interrupt;
 use crate::cli::stdio;
+use crate::cli::workbench::interrupt::Interrupt;
 use crate::exec::Orphans;
 use crate::files::Beneath;
 use crate::text::escape_bytes;

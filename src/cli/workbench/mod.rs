@@ -15,6 +15,7 @@ mod foreign;
 mod git;
 mod help;
 mod init;
+mod interrupt;
 mod lint;
 mod man;
 pub(super) mod mock;

@@ -13,8 +13,8 @@ use super::replay::{Options, Rewriting};
 use super::started;
 use super::verdicts::ReplayVerdict;
 use crate::cli::error::CliError;
-use crate::cli::signals::Interrupt;
 use crate::cli::stdio;
+use crate::cli::workbench::interrupt::Interrupt;
 use crate::text::escape_bytes;
 
 /// Plays the files, and calls `said` with each verdict, in the order of the files.

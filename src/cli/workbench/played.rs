@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::cli::arguments::Arguments;
 use crate::cli::error::CliError;
-use crate::cli::signals::Interrupt;
 use crate::cli::stdio;
+use crate::cli::workbench::interrupt::Interrupt;
 use crate::config::{Config, ConfigError, Surroundings};
 use crate::files::Beneath;
 use crate::server::{DrainTime, Parts, Server};

@@ -11,7 +11,7 @@ use super::played::{self, Played};
 use super::replay::{LARGEST, Options, Rewriting, STANDARD_INPUT, read};
 use super::verdicts::{Difference, ReplayVerdict};
 use crate::cli::error::CliError;
-use crate::cli::signals::Interrupt;
+use crate::cli::workbench::interrupt::Interrupt;
 use crate::config::Surroundings;
 use crate::files::{Beneath, Place, PlaceError, read_regular};
 use crate::transcript::{Comparison, Entry, Era, Header, Placeholders, Player, Rule, Strictness, Transcript};

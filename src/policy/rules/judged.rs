@@ -78,16 +78,14 @@ impl Judged {
 }
 
 /// Explains what is known of a call before it is decided.
-pub(in crate::policy) fn explain(facts: &Facts, is_no_command: bool, explanation: &mut Explanation) {
-    let Facts { rule, judged, untrusted, variables, .. } = facts;
-    explanation.refusal_kind = match (judged, rule) {
-        _ if is_no_command => RefusalKind::Unclear,
-        (Some(judged), _) if untrusted.is_some() => judged.refusal_kind.max(RefusalKind::Unclear),
+pub(in crate::policy) fn explain(facts: &Facts, explanation: &mut Explanation) {
+    let Facts { rule, judged, variables, .. } = facts;
+    let kind = match (judged, rule) {
         (Some(judged), _) => judged.refusal_kind,
-        (None, _) if untrusted.is_some() => RefusalKind::Unclear,
         (None, Some(Rule::Described(rule))) if rule.denies() => RefusalKind::Unclear,
         (None, Some(_) | None) => RefusalKind::Undescribed,
     };
+    explanation.refusal_kind = explanation.refusal_kind.max(kind);
     let env = judged.as_ref().map(|judged| &judged.env);
     let describes = matches!(rule, Some(Rule::Described(rule)) if rule.describes_arguments());
     (explanation.variables, explanation.barred) = super::variables::not_accepted(variables, env, describes);

@@ -17,12 +17,14 @@ impl Policy {
     /// The rule for the file of a program that its name alone allows, or the whole project.
     pub(in crate::policy) fn rule_of_file(
         &self,
-        program: Option<&Program>,
+        program: &Program,
         word: &str,
         directories: &Directories,
         directory: &WorkingDirectory,
     ) -> Option<Arc<CommandRule>> {
-        let program = program.filter(|program| !matches!(program.rule(), Rule::Described(_)))?;
+        if matches!(program.rule(), Rule::Described(_)) {
+            return None;
+        }
         self.programs.rule_of(program.path(), &directory.path().join(word), self.allow.rules(), directories)
     }
 

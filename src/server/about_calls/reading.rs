@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::table::MOST_READS;
 use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
 use crate::mcp::{CallToolResult, Revision};
@@ -12,7 +13,7 @@ use crate::server::log::Fields;
 use crate::server::not_run::NotRun;
 use crate::server::outcome::TaskChange;
 use crate::server::replies::Reply;
-use crate::server::requests::{Answers, LaneName, MOST_READS, Reading};
+use crate::server::requests::{Answers, LaneName, Reading};
 use crate::server::run::{Lifecycle, Server};
 use crate::server::tool_call::ToolCall;
 use crate::tools::calls::{ListedCall, StopCall, WriteInput, list_result, stop_result};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::table::{CancelledTask, MOST_READS};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, METHOD_NOT_FOUND, encode};
 use crate::mcp::{
     Caching, CallToolResult, MISSING_CLIENT_CAPABILITY, Revision, TASKS_EXTENSION, list_tasks_result, requested_task,
@@ -16,7 +17,7 @@ use crate::server::budget::Charge;
 use crate::server::event::Deadline;
 use crate::server::outcome::{Outcome, TaskChange};
 use crate::server::replies::Reply;
-use crate::server::requests::{CancelledTask, MOST_READS, Pending};
+use crate::server::requests::Pending;
 use crate::server::run::Server;
 use crate::server::session::RequestContext;
 use crate::tools::ToolKind;

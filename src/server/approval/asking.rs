@@ -38,20 +38,18 @@ const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows
      with `--ask-with`";
 
 impl Server<'_> {
-    /// The approval of a person that a call comes with: the one that it got while it waited, or the one that it brings as the answer to the
-    /// question of an earlier result. Or why it does not run.
+    /// The approval of a person that a call brings, as the answer to the question of an earlier result; or why the call does not run.
     ///
     /// # Errors
     /// The error object for a request whose answer is none.
-    pub(in crate::server) fn approval_of(
+    pub(in crate::server) fn approval_in(
         &mut self,
         (key, request, tool_call): (u64, &Request, &ToolCall),
-        (approved, resumed): (Option<Box<ApprovedCall>>, Option<Closed>),
+        closed: Closed,
         reply: &Reply,
     ) -> Result<Result<Option<Box<ApprovedCall>>, NotRun>, ErrorObject> {
-        let Some(closed) = resumed else { return Ok(Ok(approved)) };
         Ok(match self.answer_in((key, request, tool_call), closed)? {
-            Brought::Nothing => Ok(approved),
+            Brought::Nothing => Ok(None),
             Brought::Approval(asked) => {
                 let feedback = Box::new(tool_call.feedback(reply.id()));
                 Ok(Some(Box::new(ApprovedCall { asked, key, feedback })))

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Requests;
-use super::entries::{
-    AskedCall, Cancelled, CancelledAs, CancelledTask, Entry, HeldCall, LaneName, Pending, Subscription,
-};
+use super::entries::{AskedCall, Cancelled, CancelledAs, Entry, HeldCall, LaneName, Pending, Subscription};
 use crate::exec::{Stop, StopReason};
 use crate::jsonrpc::RequestId;
 use crate::server::facts::Facts;
@@ -28,21 +26,6 @@ pub(in crate::server) struct GivenUp {
 }
 
 impl Requests {
-    /// Ends the command of a running call; returns whether there is one.
-    pub(in crate::server) fn end(&mut self, key: u64, why: StopReason) -> bool {
-        match self.entries.get(&key) {
-            Some(
-                Entry::Running { stop: Some(stop), .. }
-                | Entry::Answered { stop: Some(stop), .. }
-                | Entry::Background { stop, .. },
-            ) => {
-                stop.send(why);
-                true
-            }
-            Some(_) | None => false,
-        }
-    }
-
     /// Ends the commands of all calls in the background: nobody is left to ask about them.
     pub(in crate::server) fn end_background(&mut self) {
         for state in self.entries.values() {
@@ -59,20 +42,7 @@ impl Requests {
         keys.into_iter().filter_map(|key| self.give_up_request(key)).collect()
     }
 
-    /// Gives up the call of this task, if it has not ended.
-    pub(in crate::server) fn cancel_task(&mut self, task: u64) -> Option<CancelledTask> {
-        let is_meant = |state: &Entry| state.reply().and_then(Reply::task) == Some(task);
-        let (key, state) = self.entries.iter().find(|(_, state)| is_meant(state))?;
-        let key = *key;
-        // The call still belongs to its task, so the end of the command answers it.
-        if matches!(state, Entry::Running { .. } | Entry::Background { .. }) {
-            self.end(key, StopReason::Cancelled);
-            return Some(CancelledTask::Ends);
-        }
-        self.give_up_request(key).map(|cancelled| CancelledTask::NeverStarts(Box::new(cancelled)))
-    }
-
-    fn give_up_request(&mut self, key: u64) -> Option<Cancelled> {
+    pub(in crate::server) fn give_up_request(&mut self, key: u64) -> Option<Cancelled> {
         let (reply, call, was) = match self.entries.remove(&key)? {
             Entry::Held(held) => (held.reply, Some(Facts::default()), CancelledAs::Undecided),
             Entry::Asked(asked) => {

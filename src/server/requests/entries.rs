@@ -121,15 +121,6 @@ pub(in crate::server) enum CancelledAs {
     Other,
 }
 
-/// The fate of a call whose task is cancelled.
-#[derive(Debug)]
-pub(in crate::server) enum CancelledTask {
-    /// It never starts.
-    NeverStarts(Box<Cancelled>),
-    /// Its command is being ended, and the end will answer it.
-    Ends,
-}
-
 /// The work of a call, which runs at its turn.
 #[derive(Debug)]
 pub(in crate::server) enum Work {
@@ -175,7 +166,7 @@ pub(in crate::server) enum LaneName {
 
 /// A pending request, by what it waits for.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(in crate::server) enum Entry {
     Held(Box<HeldCall>),
     Asked(Box<AskedCall>),
     Deciding {
@@ -222,7 +213,7 @@ pub(in crate::server) struct Subscription {
 
 impl Entry {
     /// The reply to the request, unless it was used.
-    pub(super) fn reply(&self) -> Option<&Reply> {
+    pub(in crate::server) fn reply(&self) -> Option<&Reply> {
         match self {
             Self::Held(held) => Some(&held.reply),
             Self::Subscribed(Subscription { reply, .. })
@@ -240,7 +231,7 @@ impl Entry {
 
 /// A call that was answered before it ended.
 #[derive(Debug)]
-pub(super) struct InBackground {
+pub(in crate::server) struct InBackground {
     pub facts: Facts,
     pub feedback: Box<Feedback>,
     /// Whether it runs in the persistent shell, which it keeps busy.

@@ -1,7 +1,5 @@
 //! The calls in the table: they are queued, run when their turn comes, may go on in the background, and finish.
 
-use std::time::Duration;
-
 use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Work};
 use super::{Lane, Requests};
 use crate::exec::Stop;
@@ -16,7 +14,7 @@ impl Requests {
         (work.lane() == LaneName::Background && !self.has_room_in_background()).then_some(most)
     }
 
-    fn has_room_in_background(&self) -> bool {
+    pub(in crate::server) fn has_room_in_background(&self) -> bool {
         self.background.running + self.background.waiting.len() < self.background.most_running
     }
 
@@ -33,12 +31,6 @@ impl Requests {
         waiting.insert(waiting.partition_point(|before| *before < key), key);
         self.entries.insert(key, Entry::Queued { pending, work });
         Ok(())
-    }
-
-    /// Whether a call is ended at the latest when it would be handed over.
-    pub(in crate::server) fn ends_by_then(&mut self, key: u64, hand_over: Option<Duration>) -> bool {
-        let timeout = self.running(key).and_then(|pending| pending.facts.timeout());
-        timeout.zip(hand_over).is_some_and(|(timeout, after)| timeout <= after)
     }
 
     /// Takes the next call whose turn it is. It counts among the running until [`finish`](Self::finish).
@@ -81,34 +73,6 @@ impl Requests {
         reply
     }
 
-    /// The revision of a running call that could go on in the background; `None` if it can't.
-    pub(in crate::server) fn can_go_on(&mut self, key: u64) -> Option<Revision> {
-        let has_room = self.has_room_in_background();
-        self.running(key).filter(|_| has_room).map(|pending| pending.feedback.revision())
-    }
-
-    /// Lets a running call go on in the background; returns the right to answer it. `None` if it has ended, if there is no
-    /// room any more, or if a task keeps the answer.
-    pub(in crate::server) fn hand_over(&mut self, key: u64) -> Option<Reply> {
-        self.can_go_on(key)?;
-        let (lane, pending, stop) = match self.entries.remove(&key)? {
-            Entry::Running { lane, pending, stop: Some(stop), .. } => (lane, pending, stop),
-            other => {
-                self.entries.insert(key, other);
-                return None;
-            }
-        };
-        let is_of_shell = lane == LaneName::Shell;
-        // The shell itself stays busy.
-        if is_of_shell {
-            self.in_shell = Some(key);
-        } else {
-            self.give_up(lane);
-        }
-        self.background.running += 1;
-        self.run_in_background(key, pending, stop, is_of_shell)
-    }
-
     /// The call that the persistent shell runs, if it was handed over to the background.
     pub(in crate::server) fn shell_is_busy_with(&self) -> Option<u64> {
         self.in_shell
@@ -120,13 +84,6 @@ impl Requests {
         // As in `next`.
         let Entry::Queued { pending, work } = self.entries.remove(&key)? else { return None };
         Some((key, pending, work.revision()))
-    }
-
-    /// Tells the thread that runs a call in the background that there is more input for the command.
-    pub(in crate::server) fn feed(&self, key: u64) {
-        if let Some(Entry::Background { stop, .. }) = self.entries.get(&key) {
-            stop.feed();
-        }
     }
 
     /// Notes that the call whose turn it was does not run, or no longer.
