@@ -107,7 +107,7 @@ impl Walked {
 
 impl Reached {
     /// By canonical paths: that of the whole path, or of the nearest existing directory.
-    pub(super) fn go(start: &Arc<Held>, path: &Path, _steps: &mut Steps<'_>) -> Result<Self, NotReached> {
+    pub(super) fn go(start: &Arc<Held>, path: &Path, _steps: &mut Steps) -> Result<Self, NotReached> {
         let failed = |source: io::Error| NotReached::Failed { directory: Arc::clone(start), source };
         let whole = start.path().join(path);
         let open = |path: &Path| Held::open(path).map(Arc::new).map_err(failed);

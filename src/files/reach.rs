@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Ancestry, Held};
 
@@ -54,16 +53,14 @@ const SPECIAL: [&str; 3] = ["/proc", "/dev", "/sys"];
 /// How many parts of paths may still be walked. Each costs several system calls, and both clients and links that commands
 /// make can have a great many.
 #[derive(Debug)]
-pub struct Steps<'a> {
+pub struct Steps {
     left: usize,
-    /// The number that is left for others too.
-    shared: &'a AtomicUsize,
 }
 
-impl<'a> Steps<'a> {
-    /// Allows `most` steps, as far as `shared` has as many left.
-    pub fn new(most: usize, shared: &'a AtomicUsize) -> Self {
-        Self { left: most, shared }
+impl Steps {
+    /// Allows `most` steps.
+    pub fn new(most: usize) -> Self {
+        Self { left: most }
     }
 
     pub(super) fn take(&mut self, path: &Path) -> Result<(), NotReached> {
@@ -78,17 +75,12 @@ impl<'a> Steps<'a> {
 
     /// Takes as many as there are levels around a directory that was reached. If that is too much, the next path is refused.
     pub fn take_levels(&mut self, ancestry: &Ancestry) {
-        let levels = ancestry.levels();
-        self.left = self.left.saturating_sub(levels);
-        // It always succeeds.
-        let _ =
-            self.shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(levels)));
+        self.left = self.left.saturating_sub(ancestry.levels());
     }
 
     fn take_count(&mut self, count: usize) -> Result<(), NotReached> {
         self.left = self.left.checked_sub(count).ok_or(NotReached::TooLong)?;
-        let taken = self.shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
-        taken.map(drop).map_err(|_| NotReached::TooLong)
+        Ok(())
     }
 }
 
@@ -97,7 +89,7 @@ impl Reached {
     ///
     /// # Errors
     /// `NotReached`.
-    pub fn from(directory: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Self, NotReached> {
+    pub fn from(directory: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Self, NotReached> {
         steps.take(path)?;
         if is_special(&lexical(&directory.path_now(), path)) {
             return Err(NotReached::Special);
@@ -110,7 +102,7 @@ impl Reached {
     ///
     /// # Errors
     /// `NotReached`, except `NotReached::Failed`.
-    pub fn left_again(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Vec<Arc<Held>>, NotReached> {
+    pub fn left_again(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Vec<Arc<Held>>, NotReached> {
         // Each part is walked once: on from the directory that was left last.
         let (mut left, mut here, mut before, mut is_behind_name) =
             (Vec::new(), Arc::clone(start), PathBuf::new(), false);
@@ -206,8 +198,7 @@ mod tests {
         symlink("/dev/stdin", work.join("device")).unwrap();
         symlink("loop", work.join("loop")).unwrap();
         let start = Arc::new(Held::open_directory(&work).unwrap());
-        let reach =
-            |path: &str| Reached::from(&start, Path::new(path), &mut Steps::new(100, &AtomicUsize::new(usize::MAX)));
+        let reach = |path: &str| Reached::from(&start, Path::new(path), &mut Steps::new(100));
         for (path, expected) in [
             (".", "work"),
             ("file", "work/file"),
@@ -235,15 +226,11 @@ mod tests {
         for path in ["file/x", "loop", "none/../file"] {
             assert!(matches!(reach(path), Err(NotReached::Failed { .. })), "{path}");
         }
-        let shared = AtomicUsize::new(3);
-        assert!(Reached::from(&start, Path::new("deep/x"), &mut Steps::new(100, &shared)).is_ok());
-        let over = Reached::from(&start, Path::new("deep/x"), &mut Steps::new(100, &shared));
-        assert!(matches!(over, Err(NotReached::TooLong)));
         // A step counts for more the longer the path of its directory is.
         let deep = "d".repeat(200) + "/" + &"e".repeat(200);
         fs::create_dir_all(work.join(&deep)).unwrap();
         let at = Arc::new(Held::open_directory(&work.join(&deep)).unwrap());
-        let within = |most| Reached::from(&at, Path::new("x"), &mut Steps::new(most, &AtomicUsize::new(usize::MAX)));
+        let within = |most| Reached::from(&at, Path::new("x"), &mut Steps::new(most));
         assert!(matches!(within(4), Err(NotReached::TooLong)) && within(10).is_ok());
         // A link counts with what it leads to, and what is missing with all of its parts.
         assert!(matches!(reach(&("none/".repeat(101))), Err(NotReached::TooLong)));
@@ -263,8 +250,7 @@ mod tests {
         fs::write(base.join("near/file"), "").unwrap();
         let start = Arc::new(Held::open_directory(&base.join("near")).unwrap());
         let left = |path: &str, most| {
-            let shared = AtomicUsize::new(usize::MAX);
-            let mut steps = Steps::new(most, &shared);
+            let mut steps = Steps::new(most);
             let left = Reached::left_again(&start, Path::new(path), &mut steps).map_err(|_| ())?;
             let names = left.iter().map(|held| held.path().strip_prefix(&base).unwrap().to_str().unwrap().to_owned());
             Ok::<_, ()>((names.collect::<Vec<_>>(), most - steps.left))

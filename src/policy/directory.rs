@@ -5,7 +5,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use super::base::Base;
@@ -15,11 +14,8 @@ use super::opened::{NotOpened, Opened};
 use super::{ClientRoots, DirectorySettings, Protected, Roots, WorkingDirectory};
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
 
-/// How many parts the paths of one call may have together, with those of the links that they lead through. The loop walks them
-/// itself, and serves nobody else meanwhile.
+/// How many parts the paths of one call may have together, with those of the links that they lead through.
 pub(crate) const MOST_STEPS: usize = 16_384;
-/// The same for calls that are decided together, such as those of a batch.
-pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
 /// Where the project directory comes from if the operator named none.
 pub(super) const FIRST_ROOT: &str = "the client's first root";
@@ -41,8 +37,6 @@ pub struct Directories {
     pub(super) unbounded: Vec<Arc<Held>>,
     /// Files that no call writes, whatever a rule says; found when a call is first about to write.
     pub(super) protected: Arc<LazyLock<Vec<Protected>, Finds>>,
-    /// How many parts of paths may still be walked until [`Self::limit_steps`]; no limit if that is never called.
-    steps: Arc<AtomicUsize>,
 }
 
 /// Finds the files that no call writes.
@@ -69,7 +63,6 @@ impl Directories {
         });
         let settings = Arc::new(settings);
         let (client, unbounded) = (Vec::new(), Vec::new());
-        let steps = Arc::new(AtomicUsize::new(usize::MAX));
         Self {
             settings,
             server,
@@ -81,7 +74,6 @@ impl Directories {
             client,
             unbounded,
             protected: Arc::new(LazyLock::new(Box::new(Vec::new))),
-            steps,
         }
     }
 
@@ -89,21 +81,6 @@ impl Directories {
     #[must_use]
     pub(crate) fn protecting(self, find: impl FnOnce() -> Vec<Protected> + Send + 'static) -> Self {
         Self { protected: Arc::new(LazyLock::new(Box::new(find))), ..self }
-    }
-
-    /// Limits how many parts of paths are walked until this is called again, also in directories that are made from these.
-    pub(crate) fn limit_steps(&self) {
-        self.steps.store(MOST_STEPS_TOGETHER, Ordering::Relaxed);
-    }
-
-    /// The same, with a count of walked parts of its own, for a thread that decides beside the loop.
-    pub(crate) fn counting_alone(&self) -> Self {
-        Self { steps: Arc::new(AtomicUsize::new(usize::MAX)), ..self.clone() }
-    }
-
-    /// How many may still be walked.
-    pub(super) fn steps(&self) -> &AtomicUsize {
-        &self.steps
     }
 
     /// Narrows them to a client's roots. If the operator named no project directory, the first root becomes it.
@@ -338,7 +315,7 @@ impl Directories {
     fn is_way_allowed(&self, start: Option<&WorkingDirectory>, path: &Path) -> bool {
         let root = || Held::open_directory(Path::new("/")).ok().map(Arc::new);
         let Some(start) = start.map_or_else(root, |start| Some(Arc::clone(start.held()))) else { return true };
-        let mut steps = Steps::new(MOST_STEPS, self.steps());
+        let mut steps = Steps::new(MOST_STEPS);
         let Ok(left) = Reached::left_again(&start, path, &mut steps) else { return false };
         let is_outside = |directory: &Arc<Held>| self.check("", Some(&Ancestry::of(directory))).is_err();
         !left.iter().any(is_outside)
@@ -349,7 +326,7 @@ impl Directories {
     fn nearest(&self, start: Option<&WorkingDirectory>, path: &Path) -> Option<Ancestry> {
         let root = || Held::open_directory(Path::new("/")).ok().map(Arc::new);
         let start = start.map_or_else(root, |start| Some(Arc::clone(start.held())))?;
-        let directory = match Reached::from(&start, path, &mut Steps::new(MOST_STEPS, self.steps())) {
+        let directory = match Reached::from(&start, path, &mut Steps::new(MOST_STEPS)) {
             Ok(Reached::There { held, is_directory: true, .. }) => held,
             Ok(Reached::There { directory, .. } | Reached::Missing { directory, .. }) => directory,
             Err(NotReached::Failed { directory, .. }) => directory,

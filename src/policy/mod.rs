@@ -59,7 +59,7 @@ pub use command_line::{CommandLine, CommandLineError, MOST_WORDS, NotALine, Spli
 pub(crate) use decision::bounded;
 pub use decision::{AllowedCommand, Decision};
 pub use directory::Directories;
-pub(crate) use directory::{MOST_STEPS, MOST_STEPS_TOGETHER};
+pub(crate) use directory::MOST_STEPS;
 pub use directory_error::DirectoryError;
 pub use directory_settings::{DirectorySettings, Roots};
 pub use evaluate::Requested;

@@ -312,12 +312,15 @@ impl Auditor {
         }
     }
 
-    /// Notes why a call does not run, whether it was decided on or not. What the policy refuses is on record as its decision.
+    /// Notes why a call does not run, whether it was decided on or not. What the policy refuses is on record as its decision, unless it
+    /// was refused only at its turn.
     pub(super) fn does_not_run(&self, call: u64, reply: &Reply, why: &NotRun) {
-        if self.is_on() && !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
-            let why = why.to_string();
-            self.given_up(call, reply, &why);
-            self.not_started(call, Some(&why));
+        if self.is_on() {
+            let sentence = why.to_string();
+            if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
+                self.given_up(call, reply, &sentence);
+            }
+            self.not_started(call, Some(&sentence));
         }
     }
 

@@ -1,5 +1,5 @@
-//! The calls of commands, each on a thread of its own: it is decided and recorded, and if its turn has come, it runs to its end.
-//! Nobody else waits for it.
+//! The calls of commands, each on a thread of its own: it is decided and recorded, and if its turn has come, it runs to its end,
+//! or is given to the persistent shell. Nobody else waits for it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -9,32 +9,32 @@ use super::auditor::Auditor;
 use super::event::{CallEnded, Event};
 use super::facts::Facts;
 use super::inbox::EventSender;
-use super::job::{Job, RunsWith, run};
+use super::job::{Job, RunsWith, note_start, run};
 use super::line_job::LineJob;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::parts::Parts;
-use super::planned::{Deciding, Planned, Stopped};
+use super::planned::{CommandCall, Deciding, Planned, Stopped};
 use super::question::CallToApprove;
 use super::requests::Work;
+use super::shell_runner::{CheckedTurn, ShellRunner, ShellTurn};
 use super::tool_call::ToolCall;
 use super::workers::{Pool, ThreadWork, Workers};
 use crate::exec::{Executor, Spool, Stop, StopSignal, stop};
 use crate::jsonrpc::RequestId;
 use crate::policy::Directories;
-use crate::tools::Call;
 
 /// The most calls without a turn that are decided on at the same time; the others wait.
 const MOST_DECIDING: usize = 48;
 
-/// A call of a command on which nothing is decided yet.
+/// A call on which nothing is decided yet.
 #[derive(Debug)]
 pub(super) struct UndecidedCall {
     /// The number of the call, and the id of its request.
     pub key: u64,
     pub id: RequestId,
     pub tool_call: Arc<ToolCall>,
-    pub call: Call,
+    pub call: CommandCall,
     /// The directories with the client's roots; `None` for the operator's own.
     pub directories: Option<Arc<Directories>>,
     /// The approvals that hold until the session ends.
@@ -77,6 +77,7 @@ struct Shared {
     parts: Arc<Parts>,
     audit: Auditor,
     workers: Arc<Workers>,
+    shell: ShellRunner,
     calls: Mutex<Calls>,
 }
 
@@ -91,8 +92,8 @@ struct Calls {
 }
 
 impl CallThreads {
-    pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: Auditor) -> Self {
-        Self(Arc::new(Shared { parts, audit, workers: Workers::new(events), calls: Mutex::default() }))
+    pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: Auditor, shell: ShellRunner) -> Self {
+        Self(Arc::new(Shared { parts, audit, workers: Workers::new(events), shell, calls: Mutex::default() }))
     }
 
     /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by
@@ -153,6 +154,30 @@ impl CallThreads {
             .map_err(|source| NotRun::NoThread { source })?;
         Ok(stop)
     }
+
+    /// Checks a call of the persistent shell that was decided on, at its turn, and begins it; returns what ends it. If it does not run
+    /// after all, it comes back by [`next_decided`](Self::next_decided).
+    ///
+    /// # Errors
+    /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
+    pub(super) fn run_decided_in_shell(&self, key: u64, turn: Box<ShellTurn>, facts: Facts) -> Result<Stop, NotRun> {
+        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
+        let shared = Arc::clone(&self.0);
+        let does = Box::new(move || {
+            let checked = shared.shell.check(*turn, shared.parts.policy.directories());
+            let begun = checked.and_then(|turn| match facts.start() {
+                true => shared.run_in_shell(key, turn, signal),
+                false => Err(NotRun::GivenUp),
+            });
+            let outcome = Err(begun.err()?.into());
+            Some(shared.does_not_run(CallDecided { key, described: Fields::default(), outcome }))
+        });
+        self.0
+            .workers
+            .give(&Pool::OfCalls, self.0.of_calls(), ThreadWork { key, does })
+            .map_err(|source| NotRun::NoThread { source })?;
+        Ok(stop)
+    }
 }
 
 impl Drop for CallThreads {
@@ -192,10 +217,12 @@ impl Shared {
             facts: &facts,
             described: Fields::default(),
         };
-        // Its paths are counted by themselves.
-        let directories = directories.as_deref().unwrap_or(self.parts.policy.directories()).counting_alone();
-        let outcome =
-            if facts.is_given_up() { Err(NotRun::GivenUp.into()) } else { deciding.process(call, &directories) };
+        let operators = self.parts.policy.directories();
+        let outcome = match call {
+            _ if facts.is_given_up() => Err(NotRun::GivenUp.into()),
+            CommandCall::Process(call) => deciding.process(call, directories.as_deref().unwrap_or(operators)),
+            CommandCall::Shell(call) => deciding.shell(call, directories, &self.shell),
+        };
         let described = deciding.described;
         drop(place);
         let (planned, turn) = match (outcome, turn) {
@@ -203,8 +230,14 @@ impl Shared {
             (outcome, _) => return Some(self.does_not_run(CallDecided { key, described, outcome })),
         };
         let Planned { work, allowed: (command, rule), known, cost: _ } = planned;
+        let work = match self.at_turn(work, turn.spool) {
+            Ok(work) => work,
+            Err(why) => {
+                return Some(self.does_not_run(CallDecided { key, described, outcome: Err(why.into()) }));
+            }
+        };
         facts.set(known);
-        if facts.is_given_up() {
+        if !facts.start() {
             let outcome = Err(NotRun::GivenUp.into());
             return Some(self.does_not_run(CallDecided { key, described, outcome }));
         }
@@ -213,23 +246,32 @@ impl Shared {
             self.workers.events().send(Event::Allowed { key, command, rule });
         }
         let given = match work {
-            Work::Process(mut job) => {
-                job.spool = turn.spool;
-                match self.place_of(&job) {
-                    (Pool::OfCalls, _) => return Some(Event::Ended(self.run_job(*job, None, turn.stop))),
-                    (pool, executor) => self.give(&pool, executor, job, turn.stop),
+            WorkAtTurn::Process(job) => match self.place_of(&job) {
+                (Pool::OfCalls, _) => return Some(Event::Ended(self.run_job(*job, None, turn.stop))),
+                (pool, executor) => {
+                    self.give(&pool, executor, job, turn.stop).map_err(|source| NotRun::NoThread { source })
                 }
-            }
-            Work::Line(mut job) => {
-                job.keep(turn.spool);
-                return Some(Event::Ended(self.run_line(job, turn.stop)));
-            }
-            // Its calls are decided where its state is known.
-            Work::Shell(_) => Err(io::ErrorKind::Unsupported.into()),
+            },
+            WorkAtTurn::Line(job) => return Some(Event::Ended(self.run_line(job, turn.stop))),
+            WorkAtTurn::Shell(call) => self.run_in_shell(key, *call, turn.stop),
         };
-        let source = given.err()?;
-        let outcome = Err(NotRun::NoThread { source }.into());
+        let outcome = Err(given.err()?.into());
         Some(self.does_not_run(CallDecided { key, described, outcome }))
+    }
+
+    /// Finds out about a call what is known only at its turn.
+    fn at_turn(&self, work: Work, spool: Option<Arc<Spool>>) -> Result<WorkAtTurn, NotRun> {
+        Ok(match work {
+            Work::Process(job) => WorkAtTurn::Process(Box::new(Job { spool, ..*job })),
+            Work::Line(mut job) => {
+                job.keep(spool);
+                WorkAtTurn::Line(job)
+            }
+            Work::Shell(mut turn) => {
+                turn.keep(spool);
+                WorkAtTurn::Shell(Box::new(self.shell.check(*turn, self.parts.policy.directories())?))
+            }
+        })
     }
 
     /// Leaves the decision to the loop.
@@ -283,6 +325,12 @@ impl Shared {
         self.workers.give(pool, of_thread.as_ref().or(self.of_calls()), ThreadWork { key, does })
     }
 
+    /// Lets the thread of the persistent shell run a call.
+    fn run_in_shell(&self, key: u64, turn: CheckedTurn, stop: StopSignal) -> Result<(), NotRun> {
+        let on_start = self.audit.is_on().then(|| note_start(key, None, &self.audit));
+        self.shell.run(turn, stop, on_start)
+    }
+
     fn run_job(&self, job: Job, executor: Option<Arc<dyn Executor>>, stop: StopSignal) -> CallEnded {
         run(&self.runs_with(executor), self.workers.events(), job, stop)
     }
@@ -299,6 +347,13 @@ impl Shared {
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The work of a call whose turn has come.
+enum WorkAtTurn {
+    Process(Box<Job>),
+    Line(Box<LineJob>),
+    Shell(Box<CheckedTurn>),
 }
 
 /// The place of a call that is decided on without a turn; the next call takes it.

@@ -13,18 +13,19 @@ use super::log::Fields;
 use super::not_run::NotRun;
 use super::parts::Parts;
 use super::placing::DecidedIn;
-use super::planned::{CommandCall, Deciding, Planned, Stopped};
+use super::planned::{CommandCall, Planned, Stopped};
 use super::question::CallToApprove;
 use super::replies::Reply;
-use super::requests::{ApprovedCall, AskedCall, Overdue, Pending, Undecided};
+use super::requests::{ApprovedCall, AskedCall, LaneName, Overdue, Pending, Undecided};
 use super::run::Server;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
 use super::tool_call::ToolCall;
 use crate::config::LogLevel;
+use crate::exec::Stop;
 use crate::jsonrpc::{ErrorObject, Request};
 use crate::policy::{Directories, quoted};
-use crate::tools::{Call, CallTool, Called, ShellCall, ToolKind};
+use crate::tools::{CallTool, Called, ToolKind};
 
 impl Server<'_> {
     /// Serves a `tools/call`. `approved` is what a person approved, if one was asked; `recorded` is why a call that runs
@@ -109,34 +110,28 @@ impl Server<'_> {
         };
         let pending = Pending { reply, facts: Facts::default(), feedback };
         let (tool_call, sessions) = (Arc::new(tool_call), self.session.number);
-        match call {
-            CommandCall::Process(call) => {
-                let is_background = call.is_background;
-                let undecided = Undecided { request, tool_call, is_background, sessions };
-                self.decide_on_thread((key, pending, undecided), call, approved, directories);
-            }
-            CommandCall::Shell(call) => {
-                let undecided = Undecided { request, tool_call, is_background: false, sessions };
-                self.decide_in_shell((key, pending, undecided), call, approved.as_deref(), directories);
-            }
-        }
+        let undecided = Undecided { request, tool_call, lane: call.lane(), sessions };
+        self.decide_on_thread((key, pending, undecided), call, approved, directories);
     }
 
     /// Lets a thread decide on a call, and run it if a turn is free.
     fn decide_on_thread(
         &mut self,
         (key, pending, undecided): (u64, Pending, Undecided),
-        call: Call,
+        call: CommandCall,
         approved: Option<Arc<CallToApprove>>,
         directories: Option<Arc<Directories>>,
     ) {
         if self.requests.are_too_many() {
             return self.undecided(&undecided.tool_call, None, pending.reply, &NotRun::QueueFull);
         }
-        let most = self.parts.limits.timeout;
-        let within = call.timeout.unwrap_or(most).min(most);
-        // What runs in the background is answered at its turn, and so after its decision.
-        let (stop, turn) = if call.is_background { None } else { self.take_turn(key, &pending) }.unzip();
+        let within = call.timeout();
+        let (stop, turn) = match undecided.lane {
+            // What runs in the background is answered at its turn, and so after its decision.
+            LaneName::Background => None,
+            lane @ (LaneName::Processes | LaneName::Shell) => self.take_turn((key, lane), &call, &pending),
+        }
+        .unzip();
         let call = UndecidedCall {
             key,
             id: pending.reply.id().clone(),
@@ -148,42 +143,24 @@ impl Server<'_> {
             facts: pending.facts.clone(),
             turn,
         };
-        let looks = self.requests.insert_undecided(key, pending, (undecided, within), stop);
-        looks.into_iter().for_each(|after| self.look_for_overdue(after));
+        self.insert_undecided(key, pending, (undecided, within), stop);
         self.calls.decide_and_run(Box::new(call));
         // It may have found no thread.
         self.calls_decided();
     }
 
-    /// Decides on a call of the persistent shell, as far as that is possible before its turn.
-    fn decide_in_shell(
+    /// Adds a call on which a thread decides to the table; `stop` ends it, if its turn has come.
+    pub(super) fn insert_undecided(
         &mut self,
-        (key, pending, undecided): (u64, Pending, Undecided),
-        call: ShellCall,
-        approved: Option<&CallToApprove>,
-        directories: Option<Arc<Directories>>,
+        key: u64,
+        pending: Pending,
+        (undecided, asked_timeout): (Undecided, Option<Duration>),
+        stop: Option<Stop>,
     ) {
-        let busy = self.shell_is_busy();
-        let remembered = self.questions.remembered();
-        let mut deciding = Deciding {
-            parts: &self.parts,
-            tool_call: &undecided.tool_call,
-            key,
-            id: pending.reply.id(),
-            remembered: &remembered,
-            approved,
-            audit: &self.audit,
-            facts: &pending.facts,
-            described: Fields::default(),
-        };
-        let outcome = deciding.shell(call, directories, &self.shell);
-        // Don't ask about a call that could not run.
-        let outcome = match (outcome, busy) {
-            (Ok(_) | Err(Stopped::Asks(_)), Some(busy)) => Err(busy.into()),
-            (outcome, _) => outcome,
-        };
-        let described = deciding.described;
-        self.goes_on((key, described), outcome, pending, undecided);
+        let most = self.parts.limits.timeout;
+        let within = asked_timeout.unwrap_or(most).min(most);
+        let looks = self.requests.insert_undecided(key, pending, (undecided, within), stop);
+        looks.into_iter().for_each(|after| self.look_for_overdue(after));
     }
 
     /// Tells the client that its call is allowed and runs.
@@ -201,7 +178,15 @@ impl Server<'_> {
                 (_, outcome) => outcome,
             };
             match self.requests.take_decided(key) {
-                Some((pending, undecided)) => self.goes_on((key, described), outcome, pending, undecided),
+                Some((pending, undecided)) => {
+                    // Don't ask about a call that could not run.
+                    let busy = if undecided.lane == LaneName::Shell { self.shell_is_busy() } else { None };
+                    let outcome = match (outcome, busy) {
+                        (Ok(_) | Err(Stopped::Asks(_)), Some(busy)) => Err(busy.into()),
+                        (outcome, _) => outcome,
+                    };
+                    self.goes_on((key, described), outcome, pending, undecided);
+                }
                 // It was cancelled in the meantime, or its decision came too late.
                 None => self.audit.not_started(key, None),
             }
@@ -245,13 +230,13 @@ impl Server<'_> {
             outcome.and_then(|planned| Ok(pending.reply.hold(planned.cost).map(|()| planned).map_err(NotRun::from)?));
         match planned {
             // The client of the new session learns nothing of the calls of the old one.
-            Ok(_) if is_old && undecided.is_background => {
+            Ok(_) if is_old && undecided.lane == LaneName::Background => {
                 self.not_queued(&tool_call, &decided, pending.reply, &NotRun::GivenUp);
             }
             Ok(planned) => {
                 match self.requests.has_no_room_for(&planned.work).map(|most| NotRun::BackgroundFull { most }) {
                     Some(why) => self.not_queued(&tool_call, &decided, pending.reply, &why),
-                    None => self.queue(&tool_call, &decided, planned, pending),
+                    None => self.queue((&decided, planned), pending, undecided),
                 }
             }
             Err(Stopped::NotRun(why)) => self.not_queued(&tool_call, &decided, pending.reply, &why),
@@ -261,21 +246,21 @@ impl Server<'_> {
                 self.not_queued(&tool_call, &decided, pending.reply, &why);
             }
             Err(Stopped::Asks(asked)) => {
-                let Undecided { request, is_background, .. } = undecided;
+                let Undecided { request, lane, .. } = undecided;
                 let call = AskedCall { request, pending, key: decided.0, question: 0 };
-                self.ask_about((&tool_call, &decided), *asked, call, is_background);
+                self.ask_about((&tool_call, &decided), *asked, call, lane == LaneName::Background);
             }
         }
     }
 
     /// Queues a call that may run.
-    fn queue(&mut self, tool_call: &ToolCall, decided: &(u64, Fields), planned: Planned, pending: Pending) {
+    fn queue(&mut self, (decided, planned): (&(u64, Fields), Planned), pending: Pending, undecided: Undecided) {
         let Planned { work, allowed: (command, rule), known, .. } = planned;
-        let allowed = pending.feedback.allowed(&command, &rule);
+        let (allowed, tool_call) = (pending.feedback.allowed(&command, &rule), Arc::clone(&undecided.tool_call));
         pending.facts.set(known);
-        match self.requests.queue(decided.0, pending, work) {
+        match self.requests.queue(decided.0, pending, (work, undecided)) {
             Ok(()) => self.send(allowed),
-            Err(pending) => self.not_queued(tool_call, decided, pending.reply, &NotRun::QueueFull),
+            Err(pending) => self.not_queued(&tool_call, decided, pending.reply, &NotRun::QueueFull),
         }
     }
 

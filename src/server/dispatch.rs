@@ -101,7 +101,7 @@ impl Server<'_> {
             },
             ("prompts/list", _) => check_first_page(params)
                 .map(|()| list("prompts", PROMPTS.iter().map(|prompt| prompt.to_value(revision)), revision)),
-            ("prompts/get", _) => prompts_get(&self.parts, self.shell.directories(), revision, params),
+            ("prompts/get", _) => prompts_get(&self.parts, self.shell.place().directories(), revision, params),
             ("completion/complete", _) if revision.has_completions() => complete(&self.parts, revision, params),
             ("logging/setLevel", false) => set_level(&mut self.session, params),
             (method, _) => Err(ErrorObject::method_not_found(method)),

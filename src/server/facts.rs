@@ -18,6 +18,8 @@ pub(super) struct Facts(Arc<Shared>);
 struct Shared {
     /// Written by the thread that decides on the call; empty until it is allowed.
     known: OnceLock<Known>,
+    /// Written by the thread that decides on the call to the end.
+    is_to_start: AtomicBool,
     /// Written by the loop.
     is_given_up: AtomicBool,
 }
@@ -47,6 +49,18 @@ impl Facts {
         let _ = self.0.known.set(known);
     }
 
+    /// Notes that everything about the call is decided, so that its command starts, unless nobody waits for it any more. Returns whether
+    /// it starts.
+    pub(super) fn start(&self) -> bool {
+        self.0.is_to_start.store(true, Ordering::SeqCst);
+        !self.is_given_up()
+    }
+
+    /// Whether its command starts, or its thread is about to tell that nobody waits for it.
+    pub(super) fn is_to_start(&self) -> bool {
+        self.0.is_to_start.load(Ordering::SeqCst)
+    }
+
     /// Nobody waits for the call any more. If its thread looks at this before the start, its command is not started; else the stop signal
     /// ends it.
     pub(super) fn give_up(&self) {
@@ -58,7 +72,7 @@ impl Facts {
         self.0.is_given_up.load(Ordering::SeqCst)
     }
 
-    /// Whether the call is allowed.
+    /// Whether the call is allowed, as far as that is decided before its turn.
     pub(super) fn are_known(&self) -> bool {
         self.0.known.get().is_some()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::observer::Observer;
-use crate::exec::{Spool, StartedCommand, Stop};
+use crate::exec::{OnStart, Spool, StopSignal};
 use crate::mcp::Revision;
 use crate::policy::{Base, Directories};
 use crate::shell::{ShellDirectories, ShellSettings, ShellState};
@@ -28,14 +28,13 @@ impl ShellTurn {
     pub(super) fn keep(&mut self, _: Option<Arc<Spool>>) {
         match *self {}
     }
-
-    pub(super) fn started(&self) -> Option<StartedCommand> {
-        match *self {}
-    }
 }
 
+/// Never made.
+pub(super) enum CheckedTurn {}
+
 /// Runs no shell.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct ShellRunner {}
 
 impl ShellRunner {
@@ -49,25 +48,38 @@ impl ShellRunner {
         Ok(Self {})
     }
 
-    pub(super) fn directories(&self) -> ShellDirectories<'_> {
-        ShellDirectories::default()
+    pub(super) fn place(&self) -> ShellPlace {
+        ShellPlace {}
     }
 
-    pub(super) fn begin(&mut self, turn: ShellTurn, _: &Directories) -> Result<Stop, NotRun> {
+    pub(super) fn check(&self, turn: ShellTurn, _: &Directories) -> Result<CheckedTurn, NotRun> {
         match turn {}
     }
 
-    pub(super) fn take(&mut self, state: ShellState, _: &Directories) {
+    pub(super) fn run(&self, turn: CheckedTurn, _: StopSignal, _: Option<OnStart>) -> Result<(), NotRun> {
+        match turn {}
+    }
+
+    pub(super) fn take(&self, state: ShellState) {
         match state {}
     }
 
-    pub(super) fn tell_later(&mut self, _: Option<String>) {}
+    pub(super) fn tell_later(&self, _: Option<String>) {}
 
     pub(super) fn give_up(&self) -> bool {
         false
     }
 
-    pub(super) fn close(&mut self) -> bool {
+    pub(super) fn close(&self) -> bool {
         true
+    }
+}
+
+/// Where no shell is.
+pub(super) struct ShellPlace {}
+
+impl ShellPlace {
+    pub(super) fn directories(&self) -> ShellDirectories<'_> {
+        ShellDirectories::default()
     }
 }

@@ -16,7 +16,7 @@ use super::observer::Decided;
 use super::parts::Parts;
 use super::question::CallToApprove;
 use super::recorded::RecordedDecision;
-use super::requests::Work;
+use super::requests::{LaneName, Work};
 use super::terms::Terms;
 use super::tool_call::ToolCall;
 use crate::audit::Digest;
@@ -67,6 +67,7 @@ pub(super) struct CalledLine {
 }
 
 /// A call that the policy has to decide on.
+#[derive(Debug)]
 pub(super) enum CommandCall {
     /// It runs one process.
     Process(Call),
@@ -75,6 +76,31 @@ pub(super) enum CommandCall {
 }
 
 impl CommandCall {
+    /// The part of the queue that it waits in.
+    pub(super) fn lane(&self) -> LaneName {
+        match self {
+            Self::Process(call) if call.is_background => LaneName::Background,
+            Self::Process(_) => LaneName::Processes,
+            Self::Shell(_) => LaneName::Shell,
+        }
+    }
+
+    /// How long it may run, if its client says so.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Process(call) => call.timeout,
+            Self::Shell(call) => call.timeout(),
+        }
+    }
+
+    /// Whether it runs a command, whose output can be kept.
+    pub(super) fn runs_command(&self) -> bool {
+        match self {
+            Self::Process(_) => true,
+            Self::Shell(call) => call.runs_command(),
+        }
+    }
+
     /// Whether it can't be decided without the client's roots: if it names a directory, runs in the client's first
     /// root, or has paths among its words that a rule bounds. The shell starts in the first root and may change to others,
     /// and a sandbox follows the roots, so these calls always need them.

@@ -103,7 +103,7 @@ impl<'o> Server<'o> {
             log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
             ShellRunner::default()
         });
-        let calls = CallThreads::new(Arc::clone(&parts), events.clone(), audit.clone());
+        let calls = CallThreads::new(Arc::clone(&parts), events.clone(), audit.clone(), shell.clone());
         let asker = Asker::new(events.clone());
         let anchor = Anchor::start(anchor, &audit, events.clone()).unwrap_or_else(|why| {
             log.write(LogLevel::Error, &not_anchored(&why));
@@ -226,8 +226,6 @@ impl<'o> Server<'o> {
         while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
             let Some(event) = self.inbox.next() else { return Ok(()) };
-            // All calls of the persistent shell that one event has decided share this, such as those of a batch.
-            self.parts.policy.directories().limit_steps();
             self.handle(event);
             self.start_calls();
             self.look_for_news();

@@ -1,9 +1,11 @@
-//! The persistent shell, as the loop uses it. Calls run one at a time. The directory of a call is decided when its turn
-//! comes, since the current directory of the shell is not known before.
+//! The persistent shell, as the loop and the threads of calls use it. Calls run one at a time. The directory of a call is decided when
+//! its turn comes, since the current directory of the shell is not known before.
+
+mod place;
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::auditor::end_of;
 use super::event::{CallEnded, Event, HowEnded};
@@ -11,19 +13,15 @@ use super::inbox::EventSender;
 use super::job::{heartbeat, observe_end};
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
-use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, stop};
-use crate::files::{FileState, Held, are_same};
+use crate::exec::{ExecError, Limits, OnStart, Output, Spool, StopSignal};
+use crate::files::{Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
-use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
+use crate::policy::{Base, Directories, ShellChange, ShellCommand};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{
-    Finished, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings, ShellState,
-};
+use crate::shell::{Finished, Shell, ShellAction, ShellJob, ShellSettings, ShellState};
 use crate::tools::ReportSettings;
 use crate::tools::shell::{ShellCommandFacts, shell_hint, shell_result};
-
-/// How many bytes of the changes that calls made to the shell are remembered: more than a person is shown.
-const MOST_CHANGES: usize = 16 * 1024;
+pub(super) use place::ShellPlace;
 
 /// A call that waits for its turn.
 #[derive(Debug)]
@@ -55,15 +53,6 @@ impl ShellTurn {
     /// Keeps its whole output there.
     pub(super) fn keep(&mut self, spool: Option<Arc<Spool>>) {
         self.spool = spool;
-    }
-
-    /// Returns the facts for the record of its start; `None` if it runs no command.
-    pub(super) fn started(&self) -> Option<StartedCommand> {
-        let (TurnOf::Run(command) | TurnOf::Change(_, command)) = &self.request else { return None };
-        // The program of a builtin is the shell itself.
-        let program = command.program()?.to_owned();
-        let file = FileState::of(&program).ok();
-        Some(StartedCommand { pid: None, program, file, sha256: None })
     }
 }
 
@@ -110,35 +99,54 @@ impl Maker {
     }
 }
 
-/// The persistent shell; empty if there is none.
+/// The persistent shell; empty if there is none. The loop and the threads of calls share it, and whoever holds its lock walks no
+/// path.
+#[derive(Clone, Default)]
+pub(super) struct ShellRunner(Option<Arc<Shared>>);
+
+struct Shared {
+    /// Starts another shell if the client's roots change.
+    maker: Maker,
+    running: Mutex<RunningShell>,
+}
+
+/// The shell that runs, and its state after the last call.
 #[derive(Default)]
-pub(super) struct ShellRunner {
+struct RunningShell {
     shell: Option<Shell<CallContext>>,
-    /// Starts another shell if the client's roots change; `None` without a shell.
-    maker: Option<Maker>,
     /// The client's roots that the shell was started with.
     client_roots: Vec<Arc<Held>>,
     /// Whether a call has run in the shell, so that a restart would lose state.
     is_used: bool,
     /// The directories for the decision on the last call; `None` for the operator's own.
     directories: Option<Arc<Directories>>,
-    /// The current directory, as the shell's last answer said; `None` before the first.
-    current: Option<ShellDirectory>,
-    /// The previous directory, to which `cd -` goes.
-    previous: Option<Arc<Path>>,
-    home: Option<PathBuf>,
+    place: ShellPlace,
     /// The current directory before the running call, if that call changes it.
     changed_from: Option<Arc<Path>>,
-    /// The changes that calls made to the shell, the oldest first.
-    changes: Vec<ShellChange>,
-    /// How many of these were made before the running call.
+    /// How many of the changes were made before the running call.
     changes_before: usize,
     /// The number of the shell in which they were made.
     number: u64,
-    /// Whether the current directory is one that the operator does not allow.
-    is_outside: bool,
+    /// Whether the last call has moved the shell, so that its directory may be one that the operator does not allow.
+    has_moved: bool,
     /// Why the shell was restarted during a call that had been answered already.
     untold: Option<String>,
+    /// Whether an old shell is still being ended.
+    is_ending_one: bool,
+    /// Whether the server ends, so that no other shell starts.
+    is_closed: bool,
+}
+
+/// A call that may run where the shell is.
+pub(super) struct CheckedTurn {
+    job: ShellJob<CallContext>,
+    directories: Option<Arc<Directories>>,
+    client_roots: Vec<Arc<Held>>,
+    wants_progress: bool,
+    /// The change that it may make in the shell.
+    change: Option<ShellChange>,
+    /// The directory that it leaves, if it changes directories.
+    changed_from: Option<Arc<Path>>,
 }
 
 impl ShellRunner {
@@ -151,177 +159,175 @@ impl ShellRunner {
         events: EventSender,
     ) -> io::Result<Self> {
         let Some(settings) = settings else { return Ok(Self::default()) };
-        let home = settings.home().map(Into::into);
+        let place = ShellPlace { home: settings.home().map(Into::into), ..ShellPlace::default() };
         let maker = Maker { settings, report, observer, events };
-        let shell = maker.make(directory, None)?;
-        Ok(Self { shell: Some(shell), maker: Some(maker), home, ..Self::default() })
+        let shell = Some(maker.make(directory, None)?);
+        let running = Mutex::new(RunningShell { shell, place, ..RunningShell::default() });
+        Ok(Self(Some(Arc::new(Shared { maker, running }))))
     }
 
-    /// The directories that a `cd` can refer to.
-    pub(super) fn directories(&self) -> ShellDirectories<'_> {
-        ShellDirectories {
-            current: self.current.as_ref().map(|current| &*current.path),
-            previous: self.previous.as_deref(),
-            home: self.home.as_deref(),
-        }
+    /// Where the shell is after the last call.
+    pub(super) fn place(&self) -> ShellPlace {
+        self.0.as_ref().map(|shared| shared.running().place.clone()).unwrap_or_default()
     }
 
-    /// Begins a call; returns what ends it.
+    /// Where a call with these directories finds the shell.
+    pub(super) fn place_in(&self, directories: &Directories) -> ShellPlace {
+        self.0.as_ref().map(|shared| shared.running().place_in(directories)).unwrap_or_default()
+    }
+
+    /// Checks what is known only when the turn of a call has come.
     ///
     /// # Errors
     /// [`NotRun`].
-    pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Stop, NotRun> {
+    pub(super) fn check(&self, turn: ShellTurn, operators: &Directories) -> Result<CheckedTurn, NotRun> {
+        let Some(shared) = &self.0 else { return Err(NotRun::NoShell) };
         let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
-        let action = self.action(request, directories, shown);
-        let job = action.map(|(action, changed_from)| {
-            self.changed_from = changed_from;
-            context.restarted = self.untold.take();
-            let outside = "the shell had come to a directory that is not allowed; its state is lost";
-            let distrust = std::mem::take(&mut self.is_outside).then(|| outside.to_owned());
-            ShellJob { context, distrust, action, start_directory: directories.base(), limits, spool }
-        });
-        self.directories = decided_in;
-        self.is_used = true;
-        self.run(job?, wants_progress)
-    }
-
-    /// The action for the shell, and the directory that it leaves if it changes directories.
-    fn action(
-        &mut self,
-        turn: TurnOf,
-        directories: &Directories,
-        shown: Vec<String>,
-    ) -> Result<(ShellAction, Option<Arc<Path>>), NotRun> {
         directories.check_client_roots()?;
-        self.follow(directories)?;
-        self.changes_before = self.changes.len();
-        Ok(match turn {
+        let (place, moved_in) = shared.running().found_in(directories);
+        let mut changed_from = None;
+        let mut change = None;
+        let action = match request {
             TurnOf::Run(command) => {
-                self.check(&command, directories)?;
+                place.check(&command, directories)?;
                 if dialect::changes_state(command.words()) {
-                    self.note(ShellChange { words: command.words().to_vec(), shown });
+                    change = Some(ShellChange { words: command.words().to_vec(), shown });
                 }
-                (ShellAction::Run(command), None)
+                ShellAction::Run(command)
             }
-            TurnOf::Restart => (ShellAction::Restart("`restart` was called".to_owned()), None),
+            TurnOf::Restart => ShellAction::Restart("`restart` was called".to_owned()),
             TurnOf::Change(change, command) => {
-                self.check(&command, directories)?;
-                let target = self.directories().target(&change, directories)?;
+                place.check(&command, directories)?;
+                let target = place.directories().target(&change, directories)?;
                 let start = || directories.resolve(None).ok().map(|directory| Arc::from(directory.path()));
-                (
-                    ShellAction::ChangeDirectory(target),
-                    self.current.as_ref().map(|current| Arc::clone(&current.path)).or_else(start),
-                )
+                changed_from = place.current.as_ref().map(|current| Arc::clone(&current.path)).or_else(start);
+                ShellAction::ChangeDirectory(target)
             }
-        })
+        };
+        let outside = "the shell had come to a directory that is not allowed; its state is lost";
+        let is_outside = moved_in.is_some_and(|before| place.is_outside(before.as_deref().unwrap_or(operators)));
+        let distrust = is_outside.then(|| outside.to_owned());
+        let start_directory = directories.base();
+        let client_roots = directories.client_roots().to_vec();
+        let job = ShellJob { context, distrust, action, start_directory, limits, spool, on_start: None };
+        Ok(CheckedTurn { job, directories: decided_in, client_roots, wants_progress, change, changed_from })
     }
 
-    /// Checks that the rule of a command allows it, with the paths among its words, in the shell's current directory.
+    /// Begins a call, which `stop` ends. `on_start` is told when the shell gets its command.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub(super) fn check(&self, command: &ShellCommand, directories: &Directories) -> Result<(), Refusal> {
-        if command.rule().is_none() {
-            return Ok(());
-        }
-        let current = match &self.current {
-            Some(ShellDirectory { held: Some(held), .. }) => WorkingDirectory::of(Arc::clone(held)),
-            Some(ShellDirectory { path, held: None }) => WorkingDirectory::open(path),
-            None => directories.base().open(),
-        };
-        let unknown = |error| Refusal::InShell { reason: format!("the shell's directory can't be looked at: {error}") };
-        command.check_in(directories, &current.map_err(unknown)?, &self.changes)
-    }
-
-    /// Notes that a command may change what the shell holds.
-    fn note(&mut self, change: ShellChange) {
-        // Repeating the last change adds nothing new.
-        if self.changes.last() == Some(&change) {
-            return;
-        }
-        let length = |words: &[String]| words.iter().map(|word| word.len() + 1).sum::<usize>();
-        let held: usize = self.changes.iter().map(|change| length(&change.words)).sum();
-        // Beyond this nobody is shown the changes, so nothing that depends on them is approved.
-        if held <= MOST_CHANGES {
-            self.changes.push(change);
-        }
-    }
-
-    /// Starts another shell if the client's roots are not those that this one was started with. It starts in the first
-    /// of the new roots, without any state of the old shell.
-    fn follow(&mut self, directories: &Directories) -> Result<(), NotRun> {
-        let Some(maker) = self.maker.as_ref().filter(|_| !are_same(&self.client_roots, directories.client_roots()))
-        else {
-            return Ok(());
-        };
-        let reason = self.is_used.then(|| "the client's roots have changed; its state is lost".to_owned());
-        // The old one ends first, so that there is never more than one shell.
-        self.shell = None;
-        self.shell = Some(maker.make(directories.base(), reason).map_err(|source| NotRun::NoThread { source })?);
-        self.client_roots = directories.client_roots().to_vec();
-        (self.current, self.previous) = (None, None);
-        (self.is_outside, self.is_used) = (false, false);
-        (self.changes, self.number) = (Vec::new(), 0);
-        Ok(())
-    }
-
-    fn run(&mut self, job: ShellJob<CallContext>, wants_progress: bool) -> Result<Stop, NotRun> {
-        let (Some(shell), Some(maker)) = (&mut self.shell, &self.maker) else { return Err(NotRun::NoShell) };
-        // First, so that nothing runs that can't be ended.
-        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
-        let heartbeat = wants_progress.then(|| heartbeat(job.context.key, maker.events.clone()));
-        shell.run(job, signal, heartbeat).then_some(stop).ok_or(NotRun::NoShell)
+    /// [`NotRun::NoShell`] and [`NotRun::NoThread`].
+    pub(super) fn run(&self, turn: CheckedTurn, stop: StopSignal, on_start: Option<OnStart>) -> Result<(), NotRun> {
+        let Some(shared) = &self.0 else { return Err(NotRun::NoShell) };
+        let CheckedTurn { mut job, directories, client_roots, wants_progress, change, changed_from } = turn;
+        let mut running = shared.following(&job.start_directory, client_roots)?;
+        running.changes_before = running.place.changes.len();
+        change.into_iter().for_each(|change| running.place.note(change));
+        job.context.restarted = running.untold.take();
+        job.on_start = on_start;
+        (running.directories, running.changed_from) = (directories, changed_from);
+        (running.has_moved, running.is_used) = (false, true);
+        let heartbeat = wants_progress.then(|| heartbeat(job.context.key, shared.maker.events.clone()));
+        let shell = running.shell.as_mut().ok_or(NotRun::NoShell)?;
+        shell.run(job, stop, heartbeat).then_some(()).ok_or(NotRun::NoShell)
     }
 
     /// Notes the state of the shell after a call.
-    ///
-    /// If a directory was moved or relinked between the check of a `cd` and its run, the shell may have ended up in a
-    /// directory that the operator does not allow. Then it is restarted before anything else runs.
-    pub(super) fn take(&mut self, state: ShellState, operators: &Directories) {
+    pub(super) fn take(&self, state: ShellState) {
+        self.0.iter().for_each(|shared| shared.running().take(&state));
+    }
+
+    /// Makes the next answer say why the shell was restarted, since the call has been answered already.
+    pub(super) fn tell_later(&self, restarted: Option<String>) {
+        let Some(shared) = &self.0 else { return };
+        let mut running = shared.running();
+        running.untold = restarted.or(running.untold.take());
+    }
+
+    /// Gives up a shell that has not started yet; returns whether it was given up, in which case its calls never end.
+    pub(super) fn give_up(&self) -> bool {
+        self.0.as_ref().is_some_and(|shared| shared.running().shell.as_ref().is_some_and(Shell::give_up))
+    }
+
+    /// Lets the shell end; returns whether it has, or never started.
+    pub(super) fn close(&self) -> bool {
+        let Some(shared) = &self.0 else { return true };
+        let mut running = shared.running();
+        running.is_closed = true;
+        !running.is_ending_one && running.shell.as_mut().is_none_or(Shell::close)
+    }
+}
+
+impl Shared {
+    /// Starts another shell if the client's roots are not those that this one was started with. It starts in the first
+    /// of the new roots, without any state of the old shell.
+    fn following(&self, start: &Base, client_roots: Vec<Arc<Held>>) -> Result<MutexGuard<'_, RunningShell>, NotRun> {
+        let mut running = self.running();
+        if are_same(&running.client_roots, &client_roots) {
+            return Ok(running);
+        }
+        let reason = running.is_used.then(|| "the client's roots have changed; its state is lost".to_owned());
+        let old = running.shell.take();
+        running.is_ending_one = true;
+        drop(running);
+        // It ends first, so that there is never more than one shell, and that may take its time.
+        drop(old);
+        let mut running = self.running();
+        running.is_ending_one = false;
+        if running.is_closed {
+            return Err(NotRun::NoShell);
+        }
+        running.shell = Some(self.maker.make(start.clone(), reason).map_err(|source| NotRun::NoThread { source })?);
+        running.client_roots = client_roots;
+        running.place = running.place.lost();
+        (running.has_moved, running.number) = (false, 0);
+        Ok(running)
+    }
+
+    fn running(&self) -> MutexGuard<'_, RunningShell> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunningShell {
+    /// Where a call with these directories finds the shell: at its start, if its client's roots are others.
+    fn place_in(&self, directories: &Directories) -> ShellPlace {
+        let is_same = are_same(&self.client_roots, directories.client_roots());
+        if is_same { self.place.clone() } else { self.place.lost() }
+    }
+
+    /// The same, and the directories of the last call if that has moved the shell; `None` in them for the operator's own.
+    fn found_in(&self, directories: &Directories) -> (ShellPlace, Option<Option<Arc<Directories>>>) {
+        let place = self.place_in(directories);
+        let has_moved = self.has_moved && place.current.is_some();
+        (place, has_moved.then(|| self.directories.clone()))
+    }
+
+    fn take(&mut self, state: &ShellState) {
         let changed_from = self.changed_from.take();
         if state.shell != self.number {
             // The new shell has only the changes of this call.
-            self.changes.drain(..self.changes_before.min(self.changes.len()));
+            let changes = Arc::make_mut(&mut self.place.changes);
+            changes.drain(..self.changes_before.min(changes.len()));
             self.number = state.shell;
         }
-        let Some(current) = state.directory else { return };
+        let Some(current) = &state.directory else { return };
         if let Some(from) = changed_from.filter(|from| *from != current.path) {
-            self.previous = Some(from);
+            self.place.previous = Some(from);
         }
         if state.restarted.is_some() {
-            self.previous = None;
+            self.place.previous = None;
         }
-        let is_unmoved = self.current.as_ref().is_some_and(|before| match (&before.held, &current.held) {
+        let is_unmoved = self.place.current.as_ref().is_some_and(|before| match (&before.held, &current.held) {
             // A builtin other than `cd` leaves the shell where it was, with the same handle.
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (_, None) => before.path == current.path,
             (None, Some(_)) => false,
         });
-        if !is_unmoved {
-            let directories = self.directories.as_deref().unwrap_or(operators);
-            // If the kernel does not report the directory, there is only its path.
-            let opened = current.held.clone().or_else(|| Held::open_directory(&current.path).ok().map(Arc::new));
-            let is_outside = |current: Arc<Held>| !directories.is_base(&current) && directories.is_outside(&current);
-            self.is_outside = opened.is_none_or(is_outside);
-        }
-        self.current = Some(current);
-    }
-
-    /// Makes the next answer say why the shell was restarted, since the call has been answered already.
-    pub(super) fn tell_later(&mut self, restarted: Option<String>) {
-        self.untold = restarted.or(self.untold.take());
-    }
-
-    /// Gives up a shell that has not started yet; returns whether it was given up, in which case its calls never end.
-    pub(super) fn give_up(&self) -> bool {
-        self.shell.as_ref().is_some_and(Shell::give_up)
-    }
-
-    /// Lets the shell end; returns whether it has, or never started.
-    pub(super) fn close(&mut self) -> bool {
-        self.shell.as_mut().is_none_or(Shell::close)
+        self.has_moved |= !is_unmoved;
+        self.place.current = Some(current.clone());
     }
 }
 

@@ -9,7 +9,8 @@ use super::job::PANICKED;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::outcome::TaskChange;
-use super::requests::{Finished, LaneName, Pending, Work};
+use super::planned::CommandCall;
+use super::requests::{Finished, LaneName, Pending, Undecided, Work};
 use super::run::{Lifecycle, Server};
 use crate::config::LogLevel;
 use crate::exec::{End, Looked, Stop, StopReason, stop};
@@ -33,7 +34,7 @@ impl Server<'_> {
         }
     }
 
-    fn start_call(&mut self, (key, lane): (u64, LaneName), pending: Pending, work: Work) {
+    fn start_call(&mut self, (key, lane): (u64, LaneName), pending: Pending, (work, undecided): (Work, Undecided)) {
         self.leftovers.begins(key);
         let revision = work.revision();
         match self.begin((key, lane), &pending.facts, work) {
@@ -42,7 +43,16 @@ impl Server<'_> {
                 // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
                 let is_kept = self.kept.get(key).is_some();
                 self.may_be_handed_over(key, &pending, is_kept);
-                self.requests.insert_running(key, lane, pending, Some(stop));
+                match lane {
+                    // Its thread looks first at what is known only now.
+                    LaneName::Shell => {
+                        let timeout = pending.facts.timeout();
+                        self.insert_undecided(key, pending, (undecided, timeout), Some(stop));
+                    }
+                    LaneName::Processes | LaneName::Background => {
+                        self.requests.insert_running(key, lane, pending, Some(stop));
+                    }
+                }
             }
             Err(why) => {
                 self.leftovers.ends(key);
@@ -63,17 +73,22 @@ impl Server<'_> {
     }
 
     /// Takes a turn for a call that is not decided yet, if one is free; returns what ends it, and what its thread needs.
-    pub(super) fn take_turn(&mut self, key: u64, pending: &Pending) -> Option<(Stop, Turn)> {
-        if self.leftovers.are_looked_for() || !self.requests.takes_turn() {
+    pub(super) fn take_turn(
+        &mut self,
+        (key, lane): (u64, LaneName),
+        call: &CommandCall,
+        pending: &Pending,
+    ) -> Option<(Stop, Turn)> {
+        if self.leftovers.are_looked_for() || !self.requests.takes_turn(lane) {
             return None;
         }
         let Ok((stop, signal)) = stop() else {
-            self.requests.give_up(LaneName::Processes);
+            self.requests.give_up(lane);
             return None;
         };
         self.leftovers.begins(key);
-        let keeper = self.parts.keeper();
-        let spool = keeper.map(|keeper| self.kept.begin(key, keeper, pending.facts.clone(), LaneName::Processes));
+        let keeper = self.parts.keeper().filter(|_| call.runs_command());
+        let spool = keeper.map(|keeper| self.kept.begin(key, keeper, pending.facts.clone(), lane));
         self.may_be_handed_over(key, pending, spool.is_some());
         let tells_allowed = pending.feedback.hears(LoggingLevel::Info);
         Some((stop, Turn { stop: signal, spool, tells_allowed }))
@@ -105,12 +120,7 @@ impl Server<'_> {
                 // A call that runs no command prints nothing.
                 let keeper = self.parts.keeper().filter(|_| !turn.shown().is_empty());
                 turn.keep(keeper.map(|keeper| self.kept.begin(key, keeper, facts.clone(), lane)));
-                let started = if self.audit.is_on() { turn.started() } else { None };
-                let begun = self.shell.begin(*turn, self.parts.policy.directories());
-                if let Some(started) = started.filter(|_| begun.is_ok()) {
-                    self.audit.started(key, None, &started);
-                }
-                begun
+                self.calls.run_decided_in_shell(key, turn, facts.clone())
             }
         }
     }
@@ -202,7 +212,7 @@ impl Server<'_> {
                 if let Some(why) = state.restarted() {
                     self.log.write(LogLevel::Warn, &format!("the persistent shell was restarted: {why}"));
                 }
-                self.shell.take(state, self.parts.policy.directories());
+                self.shell.take(state);
             }
         }
         if self.parts.hand_over.is_some() {

@@ -7,7 +7,7 @@ use super::dialect::current as dialect;
 use super::directories::{ShellDirectories, ShellDirectory};
 use super::marker::Marker;
 use super::session::ShellLine;
-use crate::exec::{Environment, Host, Launcher, Limits, Output, Spool, since_1970};
+use crate::exec::{Environment, Host, Launcher, Limits, OnStart, Output, Spool, since_1970};
 use crate::integrity::{Guard, Untrusted};
 use crate::policy::{Base, ShellCommand};
 use crate::sandbox::Sandbox;
@@ -74,6 +74,8 @@ pub struct ShellJob<T> {
     pub limits: Limits,
     /// Keeps its whole output; `None` if that is not kept.
     pub spool: Option<Arc<Spool>>,
+    /// Is told when the shell gets a command whose program the policy has found; `None` if nobody is.
+    pub on_start: Option<OnStart>,
 }
 
 /// A request of a call to the shell.

@@ -14,7 +14,10 @@ use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, OpenedShell, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
-use crate::exec::{Beats, Captured, End, Heartbeat, Launcher, Limits, Output, Spool, StopSignal};
+use crate::exec::{
+    Beats, Captured, End, Heartbeat, Launcher, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,
+};
+use crate::files::FileState;
 use crate::policy::Base;
 
 /// How long an answer waits for the shell that replaces the one that its call has ended.
@@ -98,7 +101,7 @@ impl Worker {
 
     /// Runs a call to its end.
     pub fn serve<T>(&mut self, job: ShellJob<T>, control: Control) -> Finished<T> {
-        let ShellJob { context, distrust, action, start_directory, limits, spool } = job;
+        let ShellJob { context, distrust, action, start_directory, limits, spool, on_start } = job;
         let starts_nothing = action.is_brief();
         // A panic ends only the call, with an error, and neither the thread nor the server.
         let answer = catch_unwind(AssertUnwindSafe(|| {
@@ -109,7 +112,7 @@ impl Worker {
             if let Some(why) = distrust {
                 self.lose(why);
             }
-            self.run(action, (stood, &start_directory), (limits, spool), control)
+            self.run(action, (stood, &start_directory), (limits, spool), (control, on_start))
         }));
         let answer = answer.unwrap_or_else(|_| {
             self.lose("the server failed while the shell ran a command".to_owned());
@@ -131,7 +134,7 @@ impl Worker {
         action: ShellAction,
         (stood, start): (Option<ShellDirectory>, &Base),
         (limits, spool): (Limits, Option<Arc<Spool>>),
-        Control { stop, heartbeat }: Control,
+        (Control { stop, heartbeat }, on_start): (Control, Option<OnStart>),
     ) -> Result<Answer, String> {
         let started = Instant::now();
         let (is_bound, relies_on_changes) = (action.is_bound_to_directory(), action.relies_on_changes());
@@ -148,6 +151,10 @@ impl Worker {
         // As late as possible.
         if let Some(program) = program {
             self.settings.vouch(&program).map_err(|error| format!("it was not started: {error}"))?;
+            if let Some(OnStart(tell)) = on_start {
+                let file = FileState::of(&program).ok();
+                tell(StartedCommand { pid: None, program, file, sha256: None });
+            }
         }
         // Its time runs from its turn on, not from when the shell was ready.
         match self.watch(Watch::new(line, started), &stop, heartbeat, started) {

@@ -1,5 +1,7 @@
 //! Stands where the tools on the persistent shell would, in a build without it: there are none.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use super::{ArgumentError, ToolSettings};
@@ -18,6 +20,16 @@ impl ShellTool {
 /// Never made.
 #[derive(Debug)]
 pub enum ShellCall {}
+
+impl ShellCall {
+    pub fn timeout(&self) -> Option<Duration> {
+        match *self {}
+    }
+
+    pub fn runs_command(&self) -> bool {
+        match *self {}
+    }
+}
 
 pub(super) fn tools(_: &ToolSettings) -> Vec<(ShellTool, Tool)> {
     Vec::new()

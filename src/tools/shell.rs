@@ -44,6 +44,18 @@ pub struct ShellCall {
     pub timeout: Option<Duration>,
 }
 
+impl ShellCall {
+    /// How long it may take, if its client says so.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Whether it runs a command, whose output can be kept.
+    pub fn runs_command(&self) -> bool {
+        matches!(self.what, ShellRequest::Command { .. })
+    }
+}
+
 /// The request of a call of a shell tool.
 #[derive(Debug)]
 pub enum ShellRequest {

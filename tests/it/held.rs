@@ -426,6 +426,40 @@ fn paths_that_take_long_to_walk_hold_up_no_other_request() {
     server.assert_bounded("calls with long paths");
 }
 
+/// The calls of the persistent shell run one after another, each after its paths were walked: other calls and requests go on meanwhile.
+#[test]
+fn paths_of_the_persistent_shell_that_take_long_to_walk_hold_up_no_other_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path();
+    std::fs::create_dir_all(base.join("s/t")).unwrap();
+    let root = base.to_str().unwrap();
+    let rules = base.join("rules.yaml");
+    // What a person must approve is also looked at before its turn.
+    let asks = "commands:\n  asked:\n    program: /bin/cat\n    decision: ask\n    reason: it reads\n    forms: [{operands: [{path: {access: read}, count: '0..'}]}]\n";
+    std::fs::write(&rules, asks).unwrap();
+    let (profile, rules) = ("coreutils-readonly", rules.to_str().unwrap());
+    let args = ["--profile", profile, "--policy", rules, "--cwd-root", root, "--cwd", root, "--tools", "all"];
+    let mut server = Flooded::start(&args);
+    server.initialize("2025-06-18", json!({}));
+    let words = (0..10).map(|number| "s/../".repeat(370 + number) + "a").collect::<Vec<_>>().join(" ");
+    let call = |id: usize, tool: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let arguments = json!({"arguments": format!("{words} /etc/passwd")});
+    let mut calls: Vec<String> =
+        (0..20).map(|id| call(id, if id % 5 == 0 { "asked" } else { "cat" }, arguments.clone()).to_string()).collect();
+    calls.insert(19, call(100, "execute_command", json!({"command": "pwd"})).to_string());
+    server.send(calls.join("\n"));
+    let mut answers = server.ping();
+    assert!(answers.len() < 20, "all calls were answered before the ping that followed them");
+    while answers.len() < 21 {
+        answers.extend(server.until(|answer| answer["id"].is_number()));
+    }
+    let place = |id: usize| answers.iter().position(|answer| answer["id"] == id).unwrap();
+    assert!(place(100) < place(19), "the call beside the shell waited for those in it");
+    let in_shell: Vec<usize> = (0..20).filter(|id| id % 5 != 0).map(place).collect();
+    assert!(in_shell.is_sorted(), "{in_shell:?}");
+    server.assert_bounded("calls of the shell with long paths");
+}
+
 #[test]
 fn many_outputs_at_once_stay_within_the_bound() {
     let mut server = Flooded::start(&["--allow", "head"]);

@@ -19,7 +19,7 @@ const SPECIAL_SYSTEMS: [u32; 3] = [0x6265_6572, 0x1cd1, 0x6462_6720];
 
 impl Reached {
     /// Walks on from handle to handle.
-    pub(in crate::files) fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Self, NotReached> {
+    pub(in crate::files) fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Self, NotReached> {
         let (directory, entry) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, OFlags::PATH | OFlags::CLOEXEC);
         let mut here = Arc::clone(start);
         let mut around = Arc::clone(start);

@@ -11,7 +11,7 @@ use super::matcher::Claim;
 use super::region::{Place, Region, itself};
 use crate::files::{Ancestry, Held, Identity, NotReached, Steps};
 use crate::policy::client_roots::ADVICE;
-use crate::policy::{Directories, MOST_STEPS, MOST_STEPS_TOGETHER, RefusalKind, WorkingDirectory};
+use crate::policy::{Directories, MOST_STEPS, RefusalKind, WorkingDirectory};
 
 pub use crate::files::Reached;
 
@@ -135,8 +135,8 @@ impl PathError {
             ),
             Self::Missing => format!("{text} does not exist"),
             Self::TooLong => format!(
-                "{text} is not looked up, since the paths of this call have more than {MOST_STEPS} parts together, or those of \
-                 the calls that came with it more than {MOST_STEPS_TOGETHER}; pass fewer or shorter paths"
+                "{text} is not looked up, since the paths of this call have more than {MOST_STEPS} parts together; pass fewer or \
+                 shorter paths"
             ),
             Self::Failed { why } => format!("{text} can't be {done}: {why}"),
         }
@@ -161,7 +161,7 @@ pub struct OnDisk<'a> {
     around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
     /// The directories that paths name and leave again.
     left: HashMap<String, Arc<Vec<Arc<Held>>>>,
-    steps: Steps<'a>,
+    steps: Steps,
     /// Whether the call names a file or a directory that is named like what agents read, and a directory to write to.
     named: (bool, bool),
 }
@@ -170,7 +170,7 @@ impl<'a> OnDisk<'a> {
     /// Judges the paths of a call that runs in `directory`.
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
         let (regions, reached, around) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
-        let steps = Steps::new(MOST_STEPS, directories.steps());
+        let steps = Steps::new(MOST_STEPS);
         let left = HashMap::new();
         let (of_client, protected, named) = (None, None, (false, false));
         Self { directories, directory, regions, of_client, protected, reached, around, left, steps, named }

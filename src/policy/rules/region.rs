@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
 use crate::policy::MOST_STEPS;
@@ -46,9 +45,8 @@ impl Region {
     /// opened. Missing files count by their names.
     pub fn beneath(from: Option<&Arc<Held>>, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         let mut region = Self::default();
-        let unlimited = AtomicUsize::new(usize::MAX);
         for path in paths {
-            let reached = from.map(|from| Reached::from(from, path.as_ref(), &mut Steps::new(MOST_STEPS, &unlimited)));
+            let reached = from.map(|from| Reached::from(from, path.as_ref(), &mut Steps::new(MOST_STEPS)));
             match reached {
                 Some(Ok(reached)) => region.members.push(reached),
                 // Nothing that a rule allows lies there.

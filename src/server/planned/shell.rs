@@ -11,7 +11,7 @@ use crate::server::facts::shown as shown_in_list;
 use crate::server::log::Fields;
 use crate::server::recorded::RecordedDecision;
 use crate::server::requests::Work;
-use crate::server::shell_runner::{CallContext, ShellRunner, ShellTurn, TurnOf};
+use crate::server::shell_runner::{CallContext, ShellPlace, ShellRunner, ShellTurn, TurnOf};
 use crate::server::terms::Terms;
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
@@ -45,7 +45,7 @@ impl Deciding<'_> {
                 let here = directories.as_deref().unwrap_or(parts.policy.directories());
                 let tool = tool_call.tool.clone();
                 let terms = Terms { tool, input: None, timeout, is_background: false, is_in_shell: true };
-                let outcome = outcome.and_then(|command| self.in_shell(command, (shell, here), &terms));
+                let outcome = outcome.and_then(|command| self.in_shell(command, (&shell.place_in(here), here), &terms));
                 self.record(&explanation, outcome.as_ref().err(), || {
                     let argv = match &outcome {
                         Ok(command) => Some((command.words(), command.secrets())),
@@ -102,7 +102,7 @@ impl Deciding<'_> {
     fn in_shell(
         &self,
         command: ShellCommand,
-        (shell, directories): (&ShellRunner, &Directories),
+        (place, directories): (&ShellPlace, &Directories),
         terms: &Terms,
     ) -> Result<ShellCommand, Refusal> {
         if !command.rule().is_some_and(|rule| rule.asks()) {
@@ -111,7 +111,7 @@ impl Deciding<'_> {
         if let Some(approved) = self.approved_on(terms).and_then(Proposed::command) {
             return Ok(command.approved(approved.clone()));
         }
-        let Err(Refusal::NeedsApproval(proposal)) = shell.check(&command, directories) else { return Ok(command) };
+        let Err(Refusal::NeedsApproval(proposal)) = place.check(&command, directories) else { return Ok(command) };
         let mut before = self.remembered_on(terms).filter_map(Proposed::command);
         match before.find(|before| before.is_same(&proposal)) {
             Some(before) => Ok(command.approved(before.clone())),

@@ -25,6 +25,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct Decision {
     facts: Facts,
     until: Until,
+    lane: LaneName,
     has_turn: bool,
     /// Whether its thread was given up.
     hangs: bool,
@@ -50,11 +51,28 @@ impl Requests {
     }
 
     /// Takes a turn for a call that is not decided yet; whether there is one. None is taken if another call was there before.
-    pub(in crate::server) fn takes_turn(&mut self) -> bool {
-        let lane = &mut self.processes;
-        let is_free = lane.running < lane.most_running && lane.waiting.is_empty() && self.deciding == 0;
+    pub(in crate::server) fn takes_turn(&mut self, name: LaneName) -> bool {
+        let is_first = name == LaneName::Shell || self.deciding == 0;
+        let lane = self.lane(name);
+        let is_free = is_first && lane.running < lane.most_running && lane.waiting.is_empty();
         lane.running += usize::from(is_free);
         is_free
+    }
+
+    /// Takes a place for a call that is decided on without a turn. Calls of the persistent shell run in the order of their
+    /// arrival, however long the decisions take, so such a call waits in its lane already.
+    fn take_place(&mut self, key: u64, lane: LaneName) {
+        match lane {
+            LaneName::Shell => self.enter_lane(key, lane),
+            LaneName::Processes | LaneName::Background => self.deciding += 1,
+        }
+    }
+
+    fn give_place_back(&mut self, key: u64, lane: LaneName) {
+        match lane {
+            LaneName::Shell => self.leave_lane(key, lane),
+            LaneName::Processes | LaneName::Background => self.deciding -= 1,
+        }
     }
 
     /// Adds a call that a thread decides on within this time, with what ends it if it has taken a turn. Returns the delay after
@@ -68,16 +86,14 @@ impl Requests {
     ) -> Option<Duration> {
         let within = within.clamp(SHORTEST, LONGEST);
         let until = Until::after(within);
-        let facts = pending.facts.clone();
-        let decision = Decision { facts, until, has_turn: turn.is_some(), hangs: false, _charge: None };
+        let (facts, lane) = (pending.facts.clone(), undecided.lane);
+        let decision = Decision { facts, until, lane, has_turn: turn.is_some(), hangs: false, _charge: None };
         self.decisions.insert(key, decision);
         let undecided = Box::new(undecided);
         let entry = match turn {
-            Some(stop) => {
-                Entry::Running { lane: LaneName::Processes, pending, stop: Some(stop), undecided: Some(undecided) }
-            }
+            Some(stop) => Entry::Running { lane, pending, stop: Some(stop), undecided: Some(undecided) },
             None => {
-                self.deciding += 1;
+                self.take_place(key, lane);
                 Entry::Deciding { pending, undecided }
             }
         };
@@ -91,8 +107,8 @@ impl Requests {
 
     /// Takes a call that a thread has decided on and does not run, and gives back its turn; `None` if it was given up.
     pub(in crate::server) fn take_decided(&mut self, key: u64) -> Option<(Pending, Undecided)> {
-        let decision = self.decisions.remove(&key);
-        self.deciding -= usize::from(decision.is_some_and(|decision| !decision.has_turn && !decision.hangs));
+        let decision = self.decisions.remove(&key).filter(|decision| !decision.has_turn && !decision.hangs);
+        decision.into_iter().for_each(|decision| self.give_place_back(key, decision.lane));
         match self.entries.remove(&key)? {
             Entry::Deciding { pending, undecided } => Some((pending, *undecided)),
             Entry::Running { lane, pending, undecided: Some(undecided), .. } => {
@@ -112,13 +128,13 @@ impl Requests {
 
     /// Whether a thread decides on the call, or is about to tell of its decision.
     pub(in crate::server) fn is_decided_on(&self, key: u64) -> bool {
-        self.decisions.get(&key).is_some_and(|decision| !decision.facts.are_known())
+        self.decisions.get(&key).is_some_and(|decision| !decision.facts.is_to_start())
     }
 
     /// Whether a call has no decision yet, although its turn has come.
     pub(in crate::server) fn is_undecided(&self, key: u64) -> bool {
         let entry = self.entries.get(&key);
-        matches!(entry, Some(Entry::Running { pending, undecided: Some(_), .. }) if !pending.facts.are_known())
+        matches!(entry, Some(Entry::Running { pending, undecided: Some(_), .. }) if !pending.facts.is_to_start())
     }
 
     /// Keeps charging for a call without a turn that was cancelled, as long as its thread decides on it.
@@ -135,13 +151,13 @@ impl Requests {
         self.decisions.retain(|key, decision| {
             let is_late = !decision.hangs && decision.until.left().is_zero();
             if is_late {
-                // First, so that whatever is not known after that never starts.
+                // First, so that whatever is not to start after that never starts.
                 decision.facts.give_up();
                 decision.until = Until::after(AGAIN);
                 overdue.push(*key);
             }
             // A call that is allowed runs, or its thread is about to tell that it does not.
-            !(is_late && decision.facts.are_known())
+            !(is_late && decision.facts.is_to_start())
         });
         overdue.retain(|key| self.decisions.contains_key(key));
         overdue.into_iter().map(|key| self.take_overdue(key)).collect()
@@ -180,7 +196,10 @@ impl Requests {
                 decision._charge = Some(_charge);
                 self.give_up(lane);
             }
-            (false, None) => self.deciding -= 1,
+            (false, None) => {
+                let lane = decision.lane;
+                self.give_place_back(key, lane);
+            }
             // Neither happens: a late call was answered or cancelled.
             (_, Some(other)) => drop(self.entries.insert(key, other)),
             (true, None) => {}

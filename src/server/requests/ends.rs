@@ -53,14 +53,15 @@ impl Requests {
                 (reply, None, CancelledAs::Other)
             }
             Entry::Reading(reading) => (reading.reply, Some(Facts::default()), CancelledAs::Other),
-            Entry::Deciding { pending: Pending { mut reply, facts, .. }, .. } => {
+            Entry::Deciding { pending: Pending { mut reply, facts, .. }, undecided } => {
                 facts.give_up();
+                self.leave_lane(key, undecided.lane);
                 // The call holds what it brought until its thread has decided.
                 self.charges_still(key, reply.take_charge());
                 (reply, Some(facts), CancelledAs::Deciding(key))
             }
-            Entry::Queued { pending, work } => {
-                self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
+            Entry::Queued { pending, work, .. } => {
+                self.leave_lane(key, work.lane());
                 (pending.reply, Some(pending.facts), CancelledAs::Queued(key))
             }
             Entry::Running { lane, pending, stop, undecided } => {

@@ -28,14 +28,14 @@ pub(in crate::server) struct Pending {
     pub feedback: Box<Feedback>,
 }
 
-/// The request of a call that a thread decides on.
+/// The request of a call that is not decided on to the end.
 #[derive(Debug)]
 pub(in crate::server) struct Undecided {
     /// To be served again, if a person is asked.
     pub request: Request,
     pub tool_call: Arc<ToolCall>,
-    /// Whether it is answered when it starts.
-    pub is_background: bool,
+    /// The part of the queue that it waits in. One in the background is answered when it starts.
+    pub lane: LaneName,
     /// The number of handshakes when it came.
     pub sessions: u64,
 }
@@ -176,8 +176,9 @@ pub(in crate::server) enum Entry {
     Queued {
         pending: Pending,
         work: Work,
+        undecided: Box<Undecided>,
     },
-    /// `undecided` if its turn had come before its thread decided on it.
+    /// `undecided` if its thread decides on it, or did, at its turn.
     Running {
         lane: LaneName,
         pending: Pending,

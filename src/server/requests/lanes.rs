@@ -1,6 +1,6 @@
 //! The calls in the table: they are queued, run when their turn comes, may go on in the background, and finish.
 
-use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Work};
+use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Undecided, Work};
 use super::{Lane, Requests};
 use crate::exec::Stop;
 use crate::mcp::Revision;
@@ -22,19 +22,34 @@ impl Requests {
     ///
     /// # Errors
     /// The call, if the queue is full.
-    pub(in crate::server) fn queue(&mut self, key: u64, pending: Pending, work: Work) -> Result<(), Box<Pending>> {
+    pub(in crate::server) fn queue(
+        &mut self,
+        key: u64,
+        pending: Pending,
+        (work, undecided): (Work, Undecided),
+    ) -> Result<(), Box<Pending>> {
         if self.are_too_many() {
             return Err(Box::new(pending));
         }
-        let waiting = &mut self.lane(work.lane()).waiting;
-        // Calls are decided on beside each other, and wait in the order of their arrival.
-        waiting.insert(waiting.partition_point(|before| *before < key), key);
-        self.entries.insert(key, Entry::Queued { pending, work });
+        self.enter_lane(key, work.lane());
+        self.entries.insert(key, Entry::Queued { pending, work, undecided: Box::new(undecided) });
         Ok(())
     }
 
-    /// Takes the next call whose turn it is. It counts among the running until [`finish`](Self::finish).
-    pub(in crate::server) fn next(&mut self, name: LaneName) -> Option<(u64, Pending, Work)> {
+    /// Takes a place in a lane. Calls are decided on beside each other, and wait in the order of their arrival.
+    pub(super) fn enter_lane(&mut self, key: u64, lane: LaneName) {
+        let waiting = &mut self.lane(lane).waiting;
+        waiting.insert(waiting.partition_point(|before| *before < key), key);
+    }
+
+    /// Gives up the place in a lane, if the call has one.
+    pub(super) fn leave_lane(&mut self, key: u64, lane: LaneName) {
+        self.lane(lane).waiting.retain(|waiting| *waiting != key);
+    }
+
+    /// Takes the next call whose turn it is, unless it is still decided on. It counts among the running until
+    /// [`finish`](Self::finish).
+    pub(in crate::server) fn next(&mut self, name: LaneName) -> Option<(u64, Pending, (Work, Undecided))> {
         let Self { entries, processes, shell, background, .. } = self;
         let lane = match name {
             LaneName::Processes => processes,
@@ -44,11 +59,17 @@ impl Requests {
         if lane.running >= lane.most_running {
             return None;
         }
-        let key = lane.waiting.pop_front()?;
-        // A queued call is always removed from the table and its lane together, so this never fails.
-        let Entry::Queued { pending, work } = entries.remove(&key)? else { return None };
+        let key = *lane.waiting.front()?;
+        let (pending, work, undecided) = match entries.remove(&key)? {
+            Entry::Queued { pending, work, undecided } => (pending, work, undecided),
+            other => {
+                entries.insert(key, other);
+                return None;
+            }
+        };
+        lane.waiting.pop_front();
         lane.running += 1;
-        Some((key, pending, work))
+        Some((key, pending, (work, *undecided)))
     }
 
     /// Notes that the call whose turn it was runs, and that `stop` ends it; `stop` is `None` if it has ended already.
@@ -80,9 +101,11 @@ impl Requests {
 
     /// Takes the next call that waits for the persistent shell, with its number and the revision of its result.
     pub(in crate::server) fn take_waiting_for_shell(&mut self) -> Option<(u64, Pending, Revision)> {
-        let key = self.shell.waiting.pop_front()?;
-        // As in `next`.
-        let Entry::Queued { pending, work } = self.entries.remove(&key)? else { return None };
+        let is_queued = |key: &u64| matches!(self.entries.get(key), Some(Entry::Queued { .. }));
+        let key = self.shell.waiting.iter().copied().find(is_queued)?;
+        self.leave_lane(key, LaneName::Shell);
+        // It was just found there, so this never fails.
+        let Entry::Queued { pending, work, .. } = self.entries.remove(&key)? else { return None };
         Some((key, pending, work.revision()))
     }
 

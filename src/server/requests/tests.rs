@@ -53,26 +53,7 @@ impl Table {
     fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
         let (key, pending) = (self.requests.next_number(), self.pending(id));
         self.requests.takes_number(key);
-        let context = CallContext {
-            key,
-            facts: ShellCommandFacts::default(),
-            revision: V2025_06_18,
-            is_audited: false,
-            is_kept: false,
-            restarted: None,
-        };
-        let limits =
-            Limits { timeout: Default::default(), grace: Default::default(), max_output: 0, has_digests: false };
-        let turn = ShellTurn {
-            request: TurnOf::Restart,
-            context,
-            limits,
-            directories: None,
-            wants_progress: false,
-            shown: Vec::new(),
-            spool: None,
-        };
-        self.requests.queue(key, pending, Work::Shell(Box::new(turn))).map(|()| key)
+        self.requests.queue(key, pending, (work(key), undecided(id))).map(|()| key)
     }
 
     /// Runs the next call of the shell; returns its number and its stop signal.
@@ -107,6 +88,34 @@ fn request(id: u64) -> Request {
         Ok(Incoming::Single(Message::Request(request))) => request,
         other => panic!("{other:?}"),
     }
+}
+
+/// The work of a call of the shell.
+fn work(key: u64) -> Work {
+    let context = CallContext {
+        key,
+        facts: ShellCommandFacts::default(),
+        revision: V2025_06_18,
+        is_audited: false,
+        is_kept: false,
+        restarted: None,
+    };
+    let limits = Limits { timeout: Default::default(), grace: Default::default(), max_output: 0, has_digests: false };
+    let turn = ShellTurn {
+        request: TurnOf::Restart,
+        context,
+        limits,
+        directories: None,
+        wants_progress: false,
+        shown: Vec::new(),
+        spool: None,
+    };
+    Work::Shell(Box::new(turn))
+}
+
+fn undecided(id: u64) -> Undecided {
+    let tool_call = Arc::new(ToolCall::without_client("restart"));
+    Undecided { request: request(id), tool_call, lane: LaneName::Shell, sessions: 0 }
 }
 
 fn subscription(reply: Reply) -> Subscription {
@@ -156,8 +165,7 @@ fn a_call_that_is_cancelled_while_it_is_decided_on_stays_charged_until_then() {
     let mut table = Table::new();
     let mut pending = table.pending(1);
     assert_eq!(pending.reply.hold(MOST_HELD), Ok(()));
-    let tool_call = Arc::new(ToolCall::without_client("restart"));
-    let undecided = Undecided { request: request(1), tool_call, is_background: false, sessions: 0 };
+    let undecided = Undecided { lane: LaneName::Processes, ..undecided(1) };
     table.requests.insert_undecided(7, pending, (undecided, Duration::from_secs(60)), None);
     assert!(!table.requests.is_empty());
     assert_eq!((table.cancel(1), table.cancel(1)), (1, 0));
@@ -165,7 +173,34 @@ fn a_call_that_is_cancelled_while_it_is_decided_on_stays_charged_until_then() {
     assert_eq!(table.reply(2).hold(1), Err(OverBudget));
     assert!(table.requests.take_decided(7).is_none());
     assert_eq!(table.reply(3).hold(1), Ok(()));
-    assert!(table.requests.takes_turn(), "no other call was there before");
+    assert!(table.requests.takes_turn(LaneName::Processes), "no other call was there before");
+}
+
+#[test]
+fn calls_of_the_shell_run_in_their_order_however_long_their_decisions_take() {
+    let mut table = Table::new();
+    let decide = |table: &mut Table, id| {
+        let (key, pending) = (table.requests.next_number(), table.pending(id));
+        table.requests.takes_number(key);
+        table.requests.insert_undecided(key, pending, (undecided(id), Duration::from_secs(60)), None);
+        key
+    };
+    let first = decide(&mut table, 1);
+    let second = table.queue(2).unwrap();
+    assert!(table.run().is_none() && !table.requests.takes_turn(LaneName::Shell), "the first is not decided on");
+    assert!(table.requests.takes_turn(LaneName::Processes), "it holds up no other lane");
+    let (pending, decided) = table.requests.take_decided(first).unwrap();
+    assert!(table.requests.queue(first, pending, (work(first), decided)).is_ok());
+    assert_eq!(table.run().map(|(key, _)| key), Some(first));
+    assert!(table.requests.finish(first).is_some());
+    assert_eq!(table.run().map(|(key, _)| key), Some(second));
+    // Whoever gives up leaves the place to the next.
+    assert!(table.requests.finish(second).is_some());
+    decide(&mut table, 3);
+    let fourth = table.queue(4).unwrap();
+    assert!(table.run().is_none() && table.requests.take_waiting_for_shell().is_some_and(|(key, ..)| key == fourth));
+    assert_eq!(table.cancel(3), 1);
+    assert!(table.requests.takes_turn(LaneName::Shell));
 }
 
 #[test]
