@@ -12,6 +12,7 @@ use super::inbox::EventSender;
 use super::job::{Job, RunsWith, note_start, run};
 use super::line_job::LineJob;
 use super::log::Fields;
+use super::narrowing::{CalledIn, Narrowing};
 use super::not_run::NotRun;
 use super::parts::Parts;
 use super::planned::{CommandCall, Deciding, Planned, Stopped};
@@ -22,10 +23,11 @@ use super::tool_call::ToolCall;
 use super::workers::{Pool, ThreadWork, Workers};
 use crate::exec::{Executor, Spool, Stop, StopSignal, stop};
 use crate::jsonrpc::RequestId;
-use crate::policy::Directories;
 
 /// The most calls without a turn that are decided on at the same time; the others wait.
 const MOST_DECIDING: usize = 48;
+/// The number of the work that is for no call.
+const NO_CALL: u64 = 0;
 
 /// A call on which nothing is decided yet.
 #[derive(Debug)]
@@ -35,8 +37,7 @@ pub(super) struct UndecidedCall {
     pub id: RequestId,
     pub tool_call: Arc<ToolCall>,
     pub call: CommandCall,
-    /// The directories with the client's roots; `None` for the operator's own.
-    pub directories: Option<Arc<Directories>>,
+    pub called_in: CalledIn,
     /// The approvals that hold until the session ends.
     pub remembered: Vec<Arc<CallToApprove>>,
     /// The person's approval of this very call.
@@ -77,6 +78,7 @@ struct Shared {
     parts: Arc<Parts>,
     audit: Auditor,
     workers: Arc<Workers>,
+    narrowing: Narrowing,
     shell: ShellRunner,
     calls: Mutex<Calls>,
 }
@@ -93,7 +95,9 @@ struct Calls {
 
 impl CallThreads {
     pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: Auditor, shell: ShellRunner) -> Self {
-        Self(Arc::new(Shared { parts, audit, workers: Workers::new(events), shell, calls: Mutex::default() }))
+        let narrowing = Narrowing::new(Arc::clone(&parts), audit.clone(), events.clone());
+        let workers = Workers::new(events);
+        Self(Arc::new(Shared { parts, audit, workers, narrowing, shell, calls: Mutex::default() }))
     }
 
     /// Gives a call to a thread that decides on it, and runs it if its turn has come. Whatever does not run comes back by
@@ -107,6 +111,16 @@ impl CallThreads {
             calls.deciding.insert(call.key);
         }
         self.0.begin(call);
+    }
+
+    /// Lets a thread narrow the operator's directories to the client's answer to the request of this number.
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub(super) fn narrow_to(&self, asked: u64, uris: Vec<String>) -> io::Result<()> {
+        let shared = Arc::clone(&self.0);
+        let does = Box::new(move || Some(Event::Narrowed { asked, directories: shared.narrowing.narrow_to(&uris) }));
+        self.0.workers.give(&Pool::OfCalls, self.0.of_calls(), ThreadWork { key: NO_CALL, does })
     }
 
     /// Takes the next call that was decided on and does not run, or not before its turn.
@@ -203,7 +217,7 @@ impl Shared {
 
     /// Decides on a call, and runs it if its turn has come. Returns the event for the loop; `None` if another thread will tell it.
     fn call(self: &Arc<Self>, call: UndecidedCall) -> Option<Event> {
-        let UndecidedCall { key, id, tool_call, call, directories, remembered, approved, facts, turn } = call;
+        let UndecidedCall { key, id, tool_call, call, called_in, remembered, approved, facts, turn } = call;
         // Also after a panic.
         let place = turn.is_none().then(|| PlaceToDecide { shared: self, key });
         let mut deciding = Deciding {
@@ -218,10 +232,16 @@ impl Shared {
             described: Fields::default(),
         };
         let operators = self.parts.policy.directories();
-        let outcome = match call {
-            _ if facts.is_given_up() => Err(NotRun::GivenUp.into()),
-            CommandCall::Process(call) => deciding.process(call, directories.as_deref().unwrap_or(operators)),
-            CommandCall::Shell(call) => deciding.shell(call, directories, &self.shell),
+        let directories = match facts.is_given_up() {
+            true => Err(NotRun::GivenUp),
+            false => self.narrowing.directories(called_in, &mut deciding.described),
+        };
+        let outcome = match (directories, call) {
+            (Err(why), _) => Err(why.into()),
+            (Ok(directories), CommandCall::Process(call)) => {
+                deciding.process(call, directories.as_deref().unwrap_or(operators))
+            }
+            (Ok(directories), CommandCall::Shell(call)) => deciding.shell(call, directories, &self.shell),
         };
         let described = deciding.described;
         drop(place);

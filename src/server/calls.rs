@@ -10,9 +10,10 @@ use super::call_threads::{CallDecided, UndecidedCall};
 use super::event::Deadline;
 use super::facts::Facts;
 use super::log::Fields;
+use super::narrowing::CalledIn;
 use super::not_run::NotRun;
 use super::parts::Parts;
-use super::placing::DecidedIn;
+use super::placing::Placed;
 use super::planned::{CommandCall, Planned, Stopped};
 use super::question::CallToApprove;
 use super::replies::Reply;
@@ -24,7 +25,7 @@ use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::exec::Stop;
 use crate::jsonrpc::{ErrorObject, Request};
-use crate::policy::{Directories, quoted};
+use crate::policy::quoted;
 use crate::tools::{CallTool, Called, ToolKind};
 
 impl Server<'_> {
@@ -68,7 +69,7 @@ impl Server<'_> {
             Err(error) => return self.refuse(reply, error),
         };
         let task = reply.task().and_then(|number| self.tasks.id_of(number));
-        let sent = is_told.then(|| SentWords::of(&arguments, self.parts.toolbox.entry_of(kind)));
+        let mut sent = is_told.then(|| SentWords::of(&arguments, self.parts.toolbox.entry_of(kind)));
         let read = match task {
             Some(_) => self.parts.toolbox.read_in_background(kind, arguments),
             None => self.parts.toolbox.read(kind, arguments),
@@ -92,14 +93,14 @@ impl Server<'_> {
             Some(Err(error)) => return self.refuse(reply, error),
         };
         let needs_roots = call.needs_roots(&self.parts);
-        let directories = match self.place(&request.params, context, needs_roots, &reply) {
-            Ok(DecidedIn::These(directories)) => directories,
-            Ok(DecidedIn::Asked(result)) => {
+        let called_in = match self.place(&request.params, context, (needs_roots, &mut sent), &mut reply) {
+            Ok(Placed::In(called_in)) => called_in,
+            Ok(Placed::Asked(result)) => {
                 // The call that brings the answer is a new request.
                 self.audit.refused(&reply, None, "its client is asked for the roots first");
                 return self.respond(reply, Ok(result));
             }
-            Ok(DecidedIn::NotRun(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
+            Ok(Placed::NotRun(why)) => return self.undecided(&tool_call, sent.as_ref(), reply, &why),
             Err(error) => return self.refuse(reply, error),
         };
         self.requests.takes_number(key);
@@ -111,7 +112,7 @@ impl Server<'_> {
         let pending = Pending { reply, facts: Facts::default(), feedback };
         let (tool_call, sessions) = (Arc::new(tool_call), self.session.number);
         let undecided = Undecided { request, tool_call, lane: call.lane(), sessions };
-        self.decide_on_thread((key, pending, undecided), call, approved, directories);
+        self.decide_on_thread((key, pending, undecided), call, approved, called_in);
     }
 
     /// Lets a thread decide on a call, and run it if a turn is free.
@@ -120,7 +121,7 @@ impl Server<'_> {
         (key, pending, undecided): (u64, Pending, Undecided),
         call: CommandCall,
         approved: Option<Arc<CallToApprove>>,
-        directories: Option<Arc<Directories>>,
+        called_in: CalledIn,
     ) {
         if self.requests.are_too_many() {
             return self.undecided(&undecided.tool_call, None, pending.reply, &NotRun::QueueFull);
@@ -137,7 +138,7 @@ impl Server<'_> {
             id: pending.reply.id().clone(),
             tool_call: Arc::clone(&undecided.tool_call),
             call,
-            directories,
+            called_in,
             remembered: if self.parts.asks { self.questions.remembered() } else { Vec::new() },
             approved,
             facts: pending.facts.clone(),

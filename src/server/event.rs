@@ -1,12 +1,15 @@
 //! Everything that the loop handles, as one closed enum, and the reports of the other threads that it carries.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::question::Answer;
+use crate::config::LogLevel;
 use crate::exec::{End, Limit, Looked};
 use crate::files::Sha256;
 use crate::jsonrpc::Line;
+use crate::policy::Directories;
 use crate::shell::ShellState;
 
 /// Something that the loop handles.
@@ -20,6 +23,10 @@ pub(crate) enum Event {
     OutputClosed,
     /// The process was asked to end.
     Signal,
+    /// A thread has lines for the log.
+    Told(Vec<(LogLevel, String)>),
+    /// A thread has narrowed the directories to the client's answer to the request of this number.
+    Narrowed { asked: u64, directories: Arc<Directories> },
     /// A thread has decided on a call that does not run, or not before its turn.
     DecidedOnly,
     /// A thread has decided on a call, and runs it. Sent only if the client wants to hear of it.

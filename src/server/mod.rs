@@ -43,6 +43,7 @@ mod line_job;
 mod listed_tools;
 mod log;
 mod messages;
+mod narrowing;
 mod not_found;
 mod not_run;
 mod not_started;

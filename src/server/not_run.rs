@@ -24,6 +24,9 @@ pub(super) enum NotRun {
          that the operator allows"
     )]
     NoRoots { why: &'static str },
+    /// The operator requires roots, and those of the client do not count.
+    #[error(transparent)]
+    RootsWithheld(DirectoryError),
     /// A person would have to approve it, and nobody can be asked.
     #[error("{sentence}; nobody can be asked here, so go on without it, or ask the user to do it")]
     NobodyToAsk { sentence: String },
@@ -96,6 +99,7 @@ impl NotRun {
             Self::Arguments(_)
             | Self::Policy(_)
             | Self::NoRoots { .. }
+            | Self::RootsWithheld(_)
             | Self::NobodyToAsk { .. }
             | Self::NotAsked { .. }
             | Self::TooLongToShow { .. }

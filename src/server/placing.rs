@@ -1,8 +1,8 @@
-//! The client's roots: asks for them, waits for them, and turns them into the directories for decisions.
+//! The client's roots: asks for them, waits for them, and finds the directories for decisions.
 //!
 //! In the legacy era, the server asks the client after the handshake, and again when the client says that the roots
-//! changed. Calls are held until the answer, but not for long. In the modern era, the roots come with the call that
-//! needs them, and nothing is kept.
+//! changed. Calls are held until a thread has narrowed the directories to the answer, but not for long. In the modern era,
+//! the roots come with the call that needs them, its own thread narrows the directories to them, and nothing is kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::event::Deadline;
-use super::log;
+use super::narrowing::{CalledIn, unusable};
 use super::not_run::NotRun;
 use super::outgoing::Question;
 use super::replies::Reply;
-use super::run::Server;
+use super::run::{Lifecycle, Server};
+use super::sent_words::SentWords;
 use super::session::RequestContext;
 use crate::config::{LogLevel, RootsMode};
-use crate::files::are_same;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR};
 use crate::mcp::{MISSING_CLIENT_CAPABILITY, has_roots, root_uris, roots_required_capabilities};
-use crate::policy::{Directories, DirectoryError, MOST_ROOTS};
+use crate::policy::{Directories, MOST_ROOTS};
 use crate::text::quote;
 
-/// How long calls are held for the client's answer.
+/// How long calls are held for the client's answer, and then until its roots were looked at.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
 
-/// The directories for the decision on a call.
-pub(super) enum DecidedIn {
-    /// These; `None` for the operator's own.
-    These(Option<Arc<Directories>>),
+/// The place of a call.
+pub(super) enum Placed {
+    /// It is decided on in these directories.
+    In(CalledIn),
     /// Not known yet: this result asks for the roots.
     Asked(Value),
     /// None: the call does not run.
@@ -47,29 +47,54 @@ impl Server<'_> {
             self.roots.is_stale = is_wanted;
         } else if is_wanted {
             let (number, request) = self.outgoing.send(Question::Roots, &json!({}));
-            (self.roots.asked, self.roots.is_overdue, self.roots.is_stale) = (Some(number), false, false);
+            (self.roots.asked, self.roots.is_answered) = (Some(number), false);
+            (self.roots.is_overdue, self.roots.is_stale) = (false, false);
             self.inbox.after(ANSWER_TIME, Deadline::Outgoing(number));
             self.send(Some(request));
         }
     }
 
-    /// Handles the client's answer to the request of this number.
+    /// Handles the client's answer to the request of this number: a thread narrows the directories to it.
     pub(super) fn roots_answered(&mut self, number: u64, answer: &Result<Value, Value>) {
-        if self.roots.asked.take_if(|asked| *asked == number).is_none() {
+        if self.roots.asked != Some(number) {
             return;
         }
-        match answer {
-            Ok(result) => match root_uris(result, MOST_ROOTS) {
-                Some(uris) => self.roots.known = Some(self.narrow_to(&uris)),
-                None => self.log.write(LogLevel::Warn, "the client's answer to `roots/list` isn't a list of roots"),
-            },
-            Err(error) => {
-                let why = quote(&error.to_string(), 256).to_string();
-                self.log.write(LogLevel::Warn, &format!("the client does not tell its roots: {why}"));
+        let uris = match answer {
+            Ok(result) => root_uris(result, MOST_ROOTS)
+                .ok_or_else(|| "the client's answer to `roots/list` isn't a list of roots".to_owned()),
+            Err(error) => Err(format!("the client does not tell its roots: {}", quote(&error.to_string(), 256))),
+        };
+        let narrows = uris.and_then(|uris| {
+            let without = |error| format!("the client's roots can't be looked at, since there is no thread: {error}");
+            self.calls.narrow_to(number, uris).map_err(without)
+        });
+        match narrows {
+            Ok(()) => {
+                // That has a time of its own, in which calls are held, even if the answer came late.
+                (self.roots.is_answered, self.roots.is_overdue) = (true, false);
+                self.inbox.forget(Deadline::Outgoing(number));
+                self.inbox.after(ANSWER_TIME, Deadline::Outgoing(number));
+            }
+            Err(why) => {
+                self.log.write(LogLevel::Warn, &why);
+                self.roots_settled();
             }
         }
+    }
+
+    /// Handles the directories that result from the answer to the request of this number.
+    pub(super) fn roots_narrowed(&mut self, number: u64, directories: Arc<Directories>) {
+        if self.roots.asked == Some(number) {
+            self.roots.known = Some(directories);
+            self.roots_settled();
+        }
+    }
+
+    /// Goes on once an answer is known, or can't be used.
+    fn roots_settled(&mut self) {
+        self.roots.asked = None;
         self.serve_held();
-        if self.roots.is_stale {
+        if self.roots.is_stale && self.lifecycle == Lifecycle::Serving {
             self.ask_for_roots();
         }
     }
@@ -79,14 +104,20 @@ impl Server<'_> {
         if self.roots.asked == Some(number) && !self.roots.is_overdue {
             self.roots.is_overdue = true;
             let waited = ANSWER_TIME.as_secs();
-            self.log.write(LogLevel::Warn, &format!("the client did not tell its roots within {waited} s"));
+            let line = match self.roots.is_answered {
+                true => format!("the client's roots could not be looked at within {waited} s"),
+                false => format!("the client did not tell its roots within {waited} s"),
+            };
+            self.log.write(LogLevel::Warn, &line);
         }
         self.serve_held();
     }
 
-    /// Stops waiting for an answer, because none can come any more.
+    /// Stops waiting for an answer, because none can come any more. One that has come counts.
     pub(super) fn give_up_roots(&mut self) {
-        self.roots.asked = None;
+        if !self.roots.is_answered {
+            self.roots.asked = None;
+        }
         self.serve_held();
     }
 
@@ -97,23 +128,8 @@ impl Server<'_> {
         }
     }
 
-    /// Returns the operator's directories, narrowed to these roots of the client.
-    fn narrow_to(&mut self, uris: &[String]) -> Arc<Directories> {
-        // The same directories come again and again, so their handles are reused.
-        let before: Vec<_> = self.roots.last.iter().flat_map(|last| last.held_for_client()).cloned().collect();
-        let (directories, client) = self.parts.policy.directories().with_client_roots_after(uris, &before);
-        if self.roots.last.is_none() || !client.dropped.is_empty() || !are_same(&client.directories, &before) {
-            self.audit.roots(&client.directories, &client.dropped);
-        }
-        client.dropped.into_iter().for_each(|why| self.log.write(LogLevel::Warn, &why));
-        self.log.write(LogLevel::Info, &log::client_roots(&client.directories));
-        let directories = Arc::new(directories);
-        self.roots.last = Some(Arc::clone(&directories));
-        directories
-    }
-
     /// Determines the directories for the decision on a call. If it `needs_roots`, it can't be decided without the
-    /// client's roots. `params` are those of its request.
+    /// client's roots. `params` are those of its request, and `sent` are its words.
     ///
     /// # Errors
     /// The error object for a request that can't be served at all.
@@ -121,11 +137,11 @@ impl Server<'_> {
         &mut self,
         params: &Map<String, Value>,
         context: &RequestContext,
-        needs_roots: bool,
-        reply: &Reply,
-    ) -> Result<DecidedIn, ErrorObject> {
+        (needs_roots, sent): (bool, &mut Option<SentWords>),
+        reply: &mut Reply,
+    ) -> Result<Placed, ErrorObject> {
         if self.roots.mode == RootsMode::Ignore {
-            return Ok(DecidedIn::These(None));
+            return Ok(Placed::In(CalledIn::Known(None)));
         }
         let is_required = self.roots.mode == RootsMode::Require;
         let declares = has_roots(&context.client_capabilities);
@@ -135,14 +151,17 @@ impl Server<'_> {
             let Some(uris) = root_uris(answer, MOST_ROOTS) else {
                 return Err(ErrorObject::invalid_params("`inputResponses.roots` must be the result of `roots/list`"));
             };
-            Some(self.narrow_to(&uris))
+            return Ok(match reply.hold(uris.iter().map(String::len).sum()) {
+                Ok(()) => Placed::In(CalledIn::Roots { uris, sent: sent.take() }),
+                Err(over_budget) => Placed::NotRun(over_budget.into()),
+            });
         } else if declares {
             if needs_roots || is_required {
                 // There is no decision yet that the question could be bound to.
                 let questions = vec![(Question::Roots, Value::Null)];
                 let result = self.outgoing.ask_in_result(questions, None, reply.new_charge(), context.revision);
                 return result
-                    .map(|(result, _)| DecidedIn::Asked(result))
+                    .map(|(result, _)| Placed::Asked(result))
                     .map_err(|error| ErrorObject::new(INTERNAL_ERROR, error.to_string()));
             }
             None
@@ -157,14 +176,12 @@ impl Server<'_> {
         } else {
             None
         };
-        if is_required && known.as_ref().is_none_or(|known| known.client_roots().is_empty()) {
-            return Ok(DecidedIn::NotRun(match known.as_ref().map(|known| known.resolve(None)) {
-                Some(Err(withheld @ DirectoryError::RootsUnbounded { .. })) => withheld.into(),
-                Some(_) => NotRun::NoRoots { why: "none of the client's roots can be used" },
-                None if declares => NotRun::NoRoots { why: "the client has not told them" },
-                None => NotRun::NoRoots { why: "the client does not declare the capability `roots`" },
-            }));
-        }
-        Ok(DecidedIn::These(known))
+        let why = match &known {
+            _ if !is_required => None,
+            Some(known) => unusable(known),
+            None if declares => Some(NotRun::NoRoots { why: "the client has not told them" }),
+            None => Some(NotRun::NoRoots { why: "the client does not declare the capability `roots`" }),
+        };
+        Ok(why.map_or(Placed::In(CalledIn::Known(known)), Placed::NotRun))
     }
 }

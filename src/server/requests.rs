@@ -156,10 +156,13 @@ impl Requests {
         })
     }
 
-    /// Whether no call is running, or waiting for its turn, for a person or for output.
+    /// Whether no call is running, or waiting for its turn, for roots, for a person or for output.
     pub(super) fn is_empty(&self) -> bool {
         let waits = |state: &Entry| {
-            matches!(state, Entry::Asked(_) | Entry::Deciding { .. } | Entry::Reading(_) | Entry::Awaiting { .. })
+            matches!(
+                state,
+                Entry::Held(_) | Entry::Asked(_) | Entry::Deciding { .. } | Entry::Reading(_) | Entry::Awaiting { .. }
+            )
         };
         let lanes = [&self.processes, &self.shell, &self.background];
         let is_queued = lanes.iter().any(|lane| !lane.waiting.is_empty());

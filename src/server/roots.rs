@@ -10,21 +10,21 @@ use crate::policy::Directories;
 #[derive(Debug)]
 pub(super) struct Roots {
     pub(super) mode: RootsMode,
-    /// The number of the request that the client has not answered yet.
+    /// The number of the request whose answer is not known yet.
     pub(super) asked: Option<u64>,
-    /// Whether calls are no longer held for its answer.
+    /// Whether the answer has come, and a thread narrows the directories to it.
+    pub(super) is_answered: bool,
+    /// Whether calls are no longer held for the answer.
     pub(super) is_overdue: bool,
-    /// Whether the roots have changed since it was sent.
+    /// Whether the roots have changed since the request was sent.
     pub(super) is_stale: bool,
     /// The answer of a legacy client.
     pub(super) known: Option<Arc<Directories>>,
-    /// The directories that resulted from the last roots, in either era.
-    pub(super) last: Option<Arc<Directories>>,
 }
 
 impl Roots {
     pub(super) fn new(mode: RootsMode) -> Self {
-        Self { mode, asked: None, is_overdue: false, is_stale: false, known: None, last: None }
+        Self { mode, asked: None, is_answered: false, is_overdue: false, is_stale: false, known: None }
     }
 
     /// Forgets the client before a new handshake. Held calls go on at the deadline that was set for them.
@@ -33,7 +33,7 @@ impl Roots {
         outgoing.forget_sent();
     }
 
-    /// Whether calls are held until the client answers.
+    /// Whether calls are held until the client's roots are known.
     pub(super) fn are_awaited(&self) -> bool {
         self.asked.is_some() && !self.is_overdue
     }

@@ -251,6 +251,8 @@ impl<'o> Server<'o> {
                 self.end_everything();
             }
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
+            Event::Told(lines) => lines.iter().for_each(|(level, line)| self.log.write(*level, line)),
+            Event::Narrowed { asked, directories } => self.roots_narrowed(asked, directories),
             Event::DecidedOnly => self.calls_decided(),
             Event::Allowed { key, command, rule } => self.call_allowed(key, &command, &rule),
             Event::Panicked { key } => self.call_panicked(key),

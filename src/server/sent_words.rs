@@ -11,6 +11,7 @@ const LONGEST: usize = 512;
 const MOST: usize = 16;
 
 /// The words of a call, or its whole line, cut to what the log shows.
+#[derive(Debug)]
 pub(super) enum SentWords {
     Line(String),
     Words(Vec<String>),

@@ -86,6 +86,91 @@ fn a_waiting_call_can_be_cancelled() {
     assert!(server.drain().iter().all(|message| message["id"] != id));
 }
 
+/// The URI of `one`, by links that take long to walk.
+fn slow_uri(base: &std::path::Path) -> String {
+    let way = "two/../".repeat(570);
+    for number in 0..38 {
+        let next = if number == 37 { "one".to_owned() } else { format!("link{}", number + 1) };
+        std::os::unix::fs::symlink(way.clone() + &next, base.join(format!("link{number}"))).unwrap();
+    }
+    format!("file://{}/link0", base.display())
+}
+
+/// The answer of a client that names a root so often.
+fn many(uri: &str, count: usize) -> Value {
+    json!({"roots": vec![json!({"uri": uri}); count]})
+}
+
+#[test]
+fn a_ping_does_not_wait_for_roots_that_take_long_to_look_at() {
+    let (_dir, base) = tree();
+    let (uri, said) = (slow_uri(&base), "client roots: ");
+    let mut server = Server::command(&["--allow", "pwd,touch", "--log", "info"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {"listChanged": true}}));
+    let call = |command: &str| json!({"name": "execute_command", "arguments": {"command": command}});
+    let cancelled = server.send_request("tools/call", call("touch cancelled"));
+    let waits = server.send_request("tools/call", call("pwd"));
+    answer(&mut server, &many(&uri, 256));
+    server.notify("notifications/cancelled", json!({"requestId": cancelled}));
+    // What changes meanwhile is asked for afterwards.
+    server.notify("notifications/roots/list_changed", json!({}));
+    let ping = server.send_request("ping", json!({}));
+    server.response(&json!(ping));
+    assert!(!server.stderr().contains(said), "the ping waited: {}", server.stderr());
+    let response = server.response(&json!(waits));
+    assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("/one\n"), "{response}");
+    assert!(server.says(said) && !base.join("one/cancelled").exists(), "{}", server.stderr());
+    answer(&mut server, &roots(&base, &["three"]));
+    assert!(pwd(&mut server, json!({})).contains("/three\n"));
+    assert!(server.drain().iter().all(|message| message["id"] != cancelled));
+}
+
+#[test]
+fn an_answer_that_has_come_before_the_end_of_the_input_counts() {
+    let (_dir, base) = tree();
+    let uri = slow_uri(&base);
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {}}));
+    let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": "pwd"}}));
+    answer(&mut server, &many(&uri, 8));
+    let left = server.drain();
+    let response = left.iter().find(|message| message["id"] == id && message.get("method").is_none());
+    assert!(response.is_some_and(|response| response.to_string().contains("/one\\n")), "{left:?}");
+}
+
+#[test]
+fn no_modern_call_waits_for_the_roots_of_another() {
+    let (_dir, base) = tree();
+    let uri = slow_uri(&base);
+    let mut server = Server::command(&["--allow", "pwd", "--tools", "all"]).dir(&base).start();
+    let mut meta = modern_meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({"roots": {}});
+    let call = |tool: &str, roots: &Value| {
+        let arguments = if tool == "pwd" { json!({}) } else { json!({"command": "pwd"}) };
+        json!({"name": tool, "arguments": arguments, "_meta": meta, "inputResponses": {"roots": roots}})
+    };
+    let (slow, quick) = (many(&uri, 256), roots(&base, &["three"]));
+    let sent = [("execute_command", &slow), ("pwd", &slow), ("pwd", &quick), ("execute_command", &quick)];
+    let ids = sent.map(|(tool, roots)| server.send_request("tools/call", call(tool, roots)));
+    let discover = server.send_request("server/discover", json!({"_meta": meta}));
+    let mut answered = Vec::new();
+    while answered.len() < 5 {
+        let answer = server.recv_until(|message| message.get("method").is_none());
+        let place = ids.iter().position(|id| answer["id"] == *id);
+        let Some(place) = place else {
+            assert_eq!(answer["id"], discover);
+            answered.push(4);
+            continue;
+        };
+        let expected = if place < 2 { "/one\\n" } else { "/three\\n" };
+        assert!(answer.to_string().contains(expected), "{answer}");
+        answered.push(place);
+    }
+    let at = |which: usize| answered.iter().position(|place| *place == which).unwrap();
+    assert!(at(4) < at(0) && at(3) < at(0), "they waited for the roots of the first: {answered:?}");
+    assert!(at(1) < at(2), "calls of the shell run in their order: {answered:?}");
+}
+
 #[test]
 fn roots_are_asked_for_only_where_they_are_wanted_and_declared() {
     let (_dir, base) = tree();
