@@ -113,14 +113,27 @@ impl CallThreads {
         self.0.begin(call);
     }
 
+    /// Lets a thread do something for the call, or for another request, of this number.
+    ///
+    /// # Errors
+    /// [`NotRun::NoThread`].
+    pub(super) fn on_a_thread(
+        &self,
+        key: u64,
+        does: impl FnOnce() -> Option<Event> + Send + 'static,
+    ) -> Result<(), NotRun> {
+        let work = ThreadWork { key, does: Box::new(does) };
+        self.0.workers.give(&Pool::OfCalls, self.0.of_calls(), work).map_err(|source| NotRun::NoThread { source })
+    }
+
     /// Lets a thread narrow the operator's directories to the client's answer to the request of this number.
     ///
     /// # Errors
-    /// If there is no thread for it.
-    pub(super) fn narrow_to(&self, asked: u64, uris: Vec<String>) -> io::Result<()> {
+    /// [`NotRun::NoThread`].
+    pub(super) fn narrow_to(&self, asked: u64, uris: Vec<String>) -> Result<(), NotRun> {
         let shared = Arc::clone(&self.0);
-        let does = Box::new(move || Some(Event::Narrowed { asked, directories: shared.narrowing.narrow_to(&uris) }));
-        self.0.workers.give(&Pool::OfCalls, self.0.of_calls(), ThreadWork { key: NO_CALL, does })
+        let narrow = move || Some(Event::Narrowed { asked, directories: shared.narrowing.narrow_to(&uris) });
+        self.on_a_thread(NO_CALL, narrow)
     }
 
     /// Takes the next call that was decided on and does not run, or not before its turn.
@@ -161,11 +174,7 @@ impl CallThreads {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let shared = Arc::clone(&self.0);
         let key = job.key();
-        let does = Box::new(move || Some(Event::Ended(shared.run_line(job, signal))));
-        self.0
-            .workers
-            .give(&Pool::OfCalls, self.0.of_calls(), ThreadWork { key, does })
-            .map_err(|source| NotRun::NoThread { source })?;
+        self.on_a_thread(key, move || Some(Event::Ended(shared.run_line(job, signal))))?;
         Ok(stop)
     }
 
@@ -177,7 +186,7 @@ impl CallThreads {
     pub(super) fn run_decided_in_shell(&self, key: u64, turn: Box<ShellTurn>, facts: Facts) -> Result<Stop, NotRun> {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         let shared = Arc::clone(&self.0);
-        let does = Box::new(move || {
+        self.on_a_thread(key, move || {
             let checked = shared.shell.check(*turn, shared.parts.policy.directories());
             let begun = checked.and_then(|turn| match facts.start() {
                 true => shared.run_in_shell(key, turn, signal),
@@ -185,11 +194,7 @@ impl CallThreads {
             });
             let outcome = Err(begun.err()?.into());
             Some(shared.does_not_run(CallDecided { key, described: Fields::default(), outcome }))
-        });
-        self.0
-            .workers
-            .give(&Pool::OfCalls, self.0.of_calls(), ThreadWork { key, does })
-            .map_err(|source| NotRun::NoThread { source })?;
+        })?;
         Ok(stop)
     }
 }
@@ -250,17 +255,14 @@ impl Shared {
             (outcome, _) => return Some(self.does_not_run(CallDecided { key, described, outcome })),
         };
         let Planned { work, allowed: (command, rule), known, cost: _ } = planned;
-        let work = match self.at_turn(work, turn.spool) {
+        let work = self.at_turn(work, turn.spool).and_then(|work| {
+            facts.set(known);
+            if facts.start() { Ok(work) } else { Err(NotRun::GivenUp) }
+        });
+        let work = match work {
             Ok(work) => work,
-            Err(why) => {
-                return Some(self.does_not_run(CallDecided { key, described, outcome: Err(why.into()) }));
-            }
+            Err(why) => return Some(self.does_not_run(CallDecided { key, described, outcome: Err(why.into()) })),
         };
-        facts.set(known);
-        if !facts.start() {
-            let outcome = Err(NotRun::GivenUp.into());
-            return Some(self.does_not_run(CallDecided { key, described, outcome }));
-        }
         if turn.tells_allowed {
             // If the loop is gone, nobody wants to hear it.
             self.workers.events().send(Event::Allowed { key, command, rule });

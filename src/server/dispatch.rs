@@ -1,17 +1,19 @@
 //! From a message to its handler.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value, json};
 
 use super::asked::Asked;
 use super::auditor::ReceivedLine;
 use super::budget::REQUEST;
+use super::event::Event;
 use super::examine::examine;
 use super::outgoing::Question;
 use super::parts::Parts;
 use super::replies::Reply;
-use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
+use super::requests::{HeldCall, MOST_EXPLAINED, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
 use super::session::{RequestContext, Served, Session, SessionEnd};
 use crate::jsonrpc::{
@@ -32,7 +34,8 @@ impl Server<'_> {
             request.params.remove("arguments");
         }
         // Every other request is answered before the next line is read, so it holds no memory.
-        let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
+        let waiting = ["tools/call", "tasks/result", "subscriptions/listen", "prompts/get"];
+        let may_wait = waiting.contains(&request.method.as_str());
         if may_wait {
             if let Err(over_budget) = reply.hold(REQUEST + request.weight()) {
                 return self.refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string()));
@@ -101,7 +104,7 @@ impl Server<'_> {
             },
             ("prompts/list", _) => check_first_page(params)
                 .map(|()| list("prompts", PROMPTS.iter().map(|prompt| prompt.to_value(revision)), revision)),
-            ("prompts/get", _) => prompts_get(&self.parts, self.shell.place().directories(), revision, params),
+            ("prompts/get", _) => return self.get_prompt(request.params, revision, reply),
             ("completion/complete", _) if revision.has_completions() => complete(&self.parts, revision, params),
             ("logging/setLevel", false) => set_level(&mut self.session, params),
             (method, _) => Err(ErrorObject::method_not_found(method)),
@@ -144,6 +147,36 @@ impl Server<'_> {
             Some((number, Question::Roots)) => self.roots_answered(number, &response.result),
             Some((number, Question::Approval)) => self.client_answered(number, &response.result),
             None => {}
+        }
+    }
+
+    /// Lets a thread fill in a prompt, since `explain_refusal` decides on a command.
+    fn get_prompt(&mut self, params: Map<String, Value>, revision: Revision, reply: Reply) {
+        let key = match self.requests.explain(reply) {
+            Ok(key) => key,
+            Err(reply) => {
+                let why = format!(
+                    "{MOST_EXPLAINED} prompts wait to be filled in already; wait for some of their answers first"
+                );
+                return self.refuse(reply, ErrorObject::new(INTERNAL_ERROR, why));
+            }
+        };
+        let (parts, place, explains) = (Arc::clone(&self.parts), self.shell.place(), Arc::clone(&self.explains));
+        let explain = move || {
+            // One by one, since a decision may hold thousands of directories open.
+            let _turn = explains.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = prompts_get(&parts, place.directories(), revision, &params);
+            Some(Event::Explained { key, result })
+        };
+        if let Err(why) = self.calls.on_a_thread(key, explain) {
+            self.explained(key, Err(ErrorObject::new(INTERNAL_ERROR, why.to_string())));
+        }
+    }
+
+    /// Answers a request whose prompt is filled in, unless it was cancelled.
+    pub(super) fn explained(&mut self, key: u64, result: Result<Value, ErrorObject>) {
+        if let Some(reply) = self.requests.take_explained(key) {
+            self.respond(reply, result);
         }
     }
 

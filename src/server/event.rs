@@ -4,11 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::question::Answer;
 use crate::config::LogLevel;
 use crate::exec::{End, Limit, Looked};
 use crate::files::Sha256;
-use crate::jsonrpc::Line;
+use crate::jsonrpc::{ErrorObject, Line};
 use crate::policy::Directories;
 use crate::shell::ShellState;
 
@@ -27,6 +29,8 @@ pub(crate) enum Event {
     Told(Vec<(LogLevel, String)>),
     /// A thread has narrowed the directories to the client's answer to the request of this number.
     Narrowed { asked: u64, directories: Arc<Directories> },
+    /// A thread has filled in the prompt of the request of this number.
+    Explained { key: u64, result: Result<Value, ErrorObject> },
     /// A thread has decided on a call that does not run, or not before its turn.
     DecidedOnly,
     /// A thread has decided on a call, and runs it. Sent only if the client wants to hear of it.

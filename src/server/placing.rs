@@ -65,7 +65,7 @@ impl Server<'_> {
             Err(error) => Err(format!("the client does not tell its roots: {}", quote(&error.to_string(), 256))),
         };
         let narrows = uris.and_then(|uris| {
-            let without = |error| format!("the client's roots can't be looked at, since there is no thread: {error}");
+            let without = |why| format!("the client's roots can't be looked at: {why}");
             self.calls.narrow_to(number, uris).map_err(without)
         });
         match narrows {

@@ -11,6 +11,7 @@
 //! | background | the end of its command; it was answered, and can be asked about | that end |
 //! | reading | the output of another call | its answer |
 //! | awaiting | the end of a task | its answer |
+//! | explained | a thread that fills in a prompt | its answer |
 //! | subscribed | either side to end it | that end |
 //!
 //! Cancellations look for the request only here. The server's own requests are in [`outgoing`](super::outgoing).
@@ -45,6 +46,8 @@ pub(super) use entries::{
 
 /// The most calls in the queue.
 pub(super) const MOST_QUEUED: usize = 10_000;
+/// The most prompts that wait to be filled in.
+pub(super) const MOST_EXPLAINED: usize = 64;
 /// The first key of a request that is not a call. Calls have smaller ones, so that they are numbered one after another.
 const FIRST_OTHER: u64 = 1 << 62;
 /// How many subscriptions may be open at once.
@@ -126,6 +129,30 @@ impl Requests {
         })
     }
 
+    /// Makes a request wait for a thread that fills in its prompt; returns its number.
+    ///
+    /// # Errors
+    /// The reply, if too many do.
+    pub(super) fn explain(&mut self, reply: Reply) -> Result<u64, Reply> {
+        if self.entries.values().filter(|state| matches!(state, Entry::Explained(_))).count() >= MOST_EXPLAINED {
+            return Err(reply);
+        }
+        let key = self.other_number();
+        self.entries.insert(key, Entry::Explained(reply));
+        Ok(key)
+    }
+
+    /// Takes a request whose prompt is filled in, or can't be; `None` if it was cancelled.
+    pub(super) fn take_explained(&mut self, key: u64) -> Option<Reply> {
+        match self.entries.remove(&key)? {
+            Entry::Explained(reply) => Some(reply),
+            other => {
+                self.entries.insert(key, other);
+                None
+            }
+        }
+    }
+
     /// Opens a subscription.
     ///
     /// # Errors
@@ -156,12 +183,17 @@ impl Requests {
         })
     }
 
-    /// Whether no call is running, or waiting for its turn, for roots, for a person or for output.
+    /// Whether no call is running, or waiting for its turn, for roots, for a person or for output, and no prompt is filled in.
     pub(super) fn is_empty(&self) -> bool {
         let waits = |state: &Entry| {
             matches!(
                 state,
-                Entry::Held(_) | Entry::Asked(_) | Entry::Deciding { .. } | Entry::Reading(_) | Entry::Awaiting { .. }
+                Entry::Held(_)
+                    | Entry::Asked(_)
+                    | Entry::Deciding { .. }
+                    | Entry::Reading(_)
+                    | Entry::Awaiting { .. }
+                    | Entry::Explained(_)
             )
         };
         let lanes = [&self.processes, &self.shell, &self.background];

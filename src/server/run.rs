@@ -1,7 +1,7 @@
 //! The server: one loop, which owns the state of the session. It takes events one by one, and is the only writer.
 
 use std::io::{self, BufRead, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::auditor::{Anchor, Auditor};
@@ -56,6 +56,8 @@ pub struct Server<'o> {
     pub(super) audit: Auditor,
     pub(super) calls: CallThreads,
     pub(super) shell: ShellRunner,
+    /// Held by the thread that fills in a prompt.
+    pub(super) explains: Arc<Mutex<()>>,
     pub(super) leftovers: Leftovers,
     pub(super) asker: Asker,
     /// Keeps the head of the audit log elsewhere, if the operator has a program for that.
@@ -122,6 +124,7 @@ impl<'o> Server<'o> {
             audit,
             calls,
             shell,
+            explains: Arc::default(),
             leftovers: Leftovers::default(),
             asker,
             anchor,
@@ -253,6 +256,7 @@ impl<'o> Server<'o> {
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
             Event::Told(lines) => lines.iter().for_each(|(level, line)| self.log.write(*level, line)),
             Event::Narrowed { asked, directories } => self.roots_narrowed(asked, directories),
+            Event::Explained { key, result } => self.explained(key, result),
             Event::DecidedOnly => self.calls_decided(),
             Event::Allowed { key, command, rule } => self.call_allowed(key, &command, &rule),
             Event::Panicked { key } => self.call_panicked(key),

@@ -174,8 +174,11 @@ impl Server<'_> {
         }
     }
 
-    /// Answers a call whose thread has panicked.
+    /// Answers a call, or another request, whose thread has panicked.
     pub(super) fn call_panicked(&mut self, key: u64) {
+        if self.requests.take_explained(key).is_some() {
+            return; // A reply that is dropped is answered with an error.
+        }
         if self.requests.is_decided_on(key) {
             self.give_back(key);
             // A reply that is dropped is answered with an error.

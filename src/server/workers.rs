@@ -26,7 +26,7 @@ pub(super) enum Pool {
 
 /// The work of a thread for one call.
 pub(super) struct ThreadWork {
-    /// The number of the call.
+    /// The number of the call, or of another request.
     pub key: u64,
     /// It returns the event for the loop; `None` if another thread will tell it.
     pub does: Box<dyn FnOnce() -> Option<Event> + Send>,

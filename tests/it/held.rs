@@ -460,6 +460,44 @@ fn paths_of_the_persistent_shell_that_take_long_to_walk_hold_up_no_other_request
     server.assert_bounded("calls of the shell with long paths");
 }
 
+/// A prompt about a command takes as long as a decision on it, and holds up nothing either.
+#[test]
+fn prompts_that_take_long_to_fill_in_hold_up_no_other_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path();
+    std::fs::create_dir_all(base.join("s/t")).unwrap();
+    let root = base.to_str().unwrap();
+    let mut server = Flooded::start(&["--profile", "coreutils-readonly", "--cwd-root", root, "--cwd", root]);
+    server.initialize("2025-06-18", json!({}));
+    let words = (0..10).map(|number| "s/../".repeat(370 + number) + "a").collect::<Vec<_>>().join(" ");
+    let prompt = |id: usize| {
+        let words = if id < 8 { &words } else { "a" };
+        let arguments = json!({"command": format!("cat {words} /etc/passwd")});
+        let params = json!({"name": "explain_refusal", "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": id, "method": "prompts/get", "params": params})
+    };
+    let prompts: Vec<String> = (0..108).map(|id| prompt(id).to_string()).collect();
+    server.send(prompts[..8].join("\n"));
+    let mut answers = server.ping();
+    assert!(answers.len() < 8, "all were filled in before the ping that followed them");
+    server.send(prompts[8..].join("\n"));
+    while answers.len() < 108 {
+        answers.extend(server.until(|answer| answer["id"].is_number()));
+    }
+    // Those beyond the bound are refused at once.
+    let is_explained = |answer: &&Value| {
+        let text = answer["result"]["messages"][0]["content"]["text"].as_str();
+        text.is_some_and(|text| text.contains("leads outside the allowed directories"))
+    };
+    let is_refused = |answer: &&Value| {
+        let message = answer["error"]["message"].as_str();
+        message.is_some_and(|message| message.starts_with("64 prompts wait to be filled in"))
+    };
+    let (explained, refused) = (answers.iter().filter(is_explained).count(), answers.iter().filter(is_refused).count());
+    assert!(explained >= 64 && explained + refused == 108, "{explained} explained, {refused} refused");
+    server.assert_bounded("prompts with long paths");
+}
+
 #[test]
 fn many_outputs_at_once_stay_within_the_bound() {
     let mut server = Flooded::start(&["--allow", "head"]);

@@ -200,6 +200,7 @@ pub(in crate::server) enum Entry {
         reply: Reply,
         task: u64,
     },
+    Explained(Reply),
     Subscribed(Subscription),
 }
 
@@ -219,7 +220,8 @@ impl Entry {
             Self::Held(held) => Some(&held.reply),
             Self::Subscribed(Subscription { reply, .. })
             | Self::Reading(Reading { reply, .. })
-            | Self::Awaiting { reply, .. } => Some(reply),
+            | Self::Awaiting { reply, .. }
+            | Self::Explained(reply) => Some(reply),
             Self::Asked(asked) => Some(&asked.pending.reply),
             Self::Deciding { pending, .. } | Self::Queued { pending, .. } | Self::Running { pending, .. } => {
                 Some(&pending.reply)

@@ -138,6 +138,7 @@ impl Requests {
             | Entry::Queued { .. }
             | Entry::Reading(_)
             | Entry::Awaiting { .. }
+            | Entry::Explained(_)
             | Entry::Subscribed(_)) => {
                 self.entries.insert(key, other);
                 return None;
