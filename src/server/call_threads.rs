@@ -183,9 +183,14 @@ impl CallThreads {
     ///
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    pub(super) fn run_decided_in_shell(&self, key: u64, turn: Box<ShellTurn>, facts: Facts) -> Result<Stop, NotRun> {
+    pub(super) fn run_decided_in_shell(
+        &self,
+        key: u64,
+        mut turn: Box<ShellTurn>,
+        facts: Facts,
+    ) -> Result<Stop, NotRun> {
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
-        let shared = Arc::clone(&self.0);
+        let (shared, described) = (Arc::clone(&self.0), turn.take_described());
         self.on_a_thread(key, move || {
             let checked = shared.shell.check(*turn, shared.parts.policy.directories());
             let begun = checked.and_then(|turn| match facts.start() {
@@ -193,7 +198,7 @@ impl CallThreads {
                 false => Err(NotRun::GivenUp),
             });
             let outcome = Err(begun.err()?.into());
-            Some(shared.does_not_run(CallDecided { key, described: Fields::default(), outcome }))
+            Some(shared.does_not_run(CallDecided { key, described, outcome }))
         })?;
         Ok(stop)
     }

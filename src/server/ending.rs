@@ -61,7 +61,8 @@ impl Server<'_> {
     pub(super) fn next_lifecycle(&self) -> Lifecycle {
         let is_over = match self.lifecycle {
             Lifecycle::Serving => false,
-            Lifecycle::Draining => self.requests.is_empty(),
+            // Roots may still be looked at, for which calls are held.
+            Lifecycle::Draining => self.requests.is_empty() && !self.roots.are_awaited(),
             Lifecycle::Ending => self.requests.is_idle() && self.asker.is_idle(),
             Lifecycle::Over => true,
         };

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::inbox::EventSender;
+use super::log::Fields;
 use super::not_run::NotRun;
 use super::observer::Observer;
 use crate::exec::{OnStart, Spool, StopSignal};
@@ -22,6 +23,10 @@ impl ShellTurn {
     }
 
     pub(super) fn shown(&self) -> &[String] {
+        match *self {}
+    }
+
+    pub(super) fn take_described(&mut self) -> Fields {
         match *self {}
     }
 

@@ -183,13 +183,12 @@ impl Requests {
         })
     }
 
-    /// Whether no call is running, or waiting for its turn, for roots, for a person or for output, and no prompt is filled in.
+    /// Whether no call is running, or waiting for its turn, for a person or for output, and no prompt is filled in.
     pub(super) fn is_empty(&self) -> bool {
         let waits = |state: &Entry| {
             matches!(
                 state,
-                Entry::Held(_)
-                    | Entry::Asked(_)
+                Entry::Asked(_)
                     | Entry::Deciding { .. }
                     | Entry::Reading(_)
                     | Entry::Awaiting { .. }

@@ -11,6 +11,7 @@ use super::auditor::end_of;
 use super::event::{CallEnded, Event, HowEnded};
 use super::inbox::EventSender;
 use super::job::{heartbeat, observe_end};
+use super::log::Fields;
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
 use crate::exec::{ExecError, Limits, OnStart, Output, Spool, StopSignal};
@@ -35,6 +36,8 @@ pub(super) struct ShellTurn {
     pub wants_progress: bool,
     /// Its words, without secrets; empty if it runs no command.
     pub shown: Vec<String>,
+    /// The fields of the log line, if it does not run after all.
+    pub described: Fields,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
 }
@@ -48,6 +51,11 @@ impl ShellTurn {
     /// Its words, without secrets; empty if it runs no command.
     pub(super) fn shown(&self) -> &[String] {
         &self.shown
+    }
+
+    /// Takes the fields of the log line, if it does not run after all.
+    pub(super) fn take_described(&mut self) -> Fields {
+        std::mem::take(&mut self.described)
     }
 
     /// Keeps its whole output there.
@@ -182,7 +190,8 @@ impl ShellRunner {
     /// [`NotRun`].
     pub(super) fn check(&self, turn: ShellTurn, operators: &Directories) -> Result<CheckedTurn, NotRun> {
         let Some(shared) = &self.0 else { return Err(NotRun::NoShell) };
-        let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
+        let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool, .. } =
+            turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
         directories.check_client_roots()?;

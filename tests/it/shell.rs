@@ -558,6 +558,26 @@ fn the_shell_changes_its_directory_within_the_allowed_roots_alone() {
 }
 
 #[test]
+fn what_is_refused_only_at_its_turn_is_logged_with_its_words() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let shell = shell.to_str().unwrap();
+        let args = ["--tools", "shell", "--shell", shell, "--allow", "cd,sleep", "--cwd-root", ".", "--log", "info"];
+        let mut server = Server::command(&args).dir(dir.path()).start();
+        server.initialize("2025-11-25");
+        let mut session = Session { server, dir };
+        // One that has to wait, and one that has not.
+        let ids = [session.send("sleep", "0.2"), session.send("cd", "/etc")];
+        assert!(!session.answer(ids[0]).is_error && session.answer(ids[1]).is_error);
+        assert!(session.call("cd", "/usr").is_error);
+        for (number, directory) in [(2, "/etc"), (3, "/usr")] {
+            let line = format!("tool=cd number={number} command=\"cd {directory}\" refused=");
+            assert!(session.server.says(&line), "{line}: {}", session.server.stderr());
+        }
+    }
+}
+
+#[test]
 fn a_command_that_is_not_there_is_told() {
     for shell in shells() {
         let mut session = session(&shell, "no_such_command_anywhere", &[]);

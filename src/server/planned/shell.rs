@@ -89,6 +89,7 @@ impl Deciding<'_> {
                 directories,
                 wants_progress: tool_call.context.progress_token.is_some(),
                 shown,
+                described: self.described.clone(),
                 spool: None,
             })),
         })

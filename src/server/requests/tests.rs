@@ -13,6 +13,7 @@ use crate::mcp::Revision::{self, V2025_06_18};
 use crate::server::budget::{MOST_HELD, OverBudget};
 use crate::server::facts::Facts;
 use crate::server::feedback::Feedback;
+use crate::server::log::Fields;
 use crate::server::replies::{Destination, Replies};
 use crate::server::session::RequestContext;
 use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
@@ -108,6 +109,7 @@ fn work(key: u64) -> Work {
         directories: None,
         wants_progress: false,
         shown: Vec::new(),
+        described: Fields::default(),
         spool: None,
     };
     Work::Shell(Box::new(turn))
