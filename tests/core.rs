@@ -210,9 +210,17 @@ fn policies_that_were_left_out_say_so_by_name() {
             ("--profile", &["--profile", "git-readonly"]),
             ("--ask", &["--allow", "ls", "--ask", "cat"]),
             ("--ask-with", &program_that_asks),
-            ("--allow 'git status'", &["--allow", "git status,ls"]),
+            ("--ask-timeout", &["--allow", "ls", "--ask-timeout", "5s"]),
         ],
     );
+    let several = |server: &mut Command| {
+        let (status, _, stderr) = said(server);
+        let expected =
+            "names arguments, and this build decides by the first word alone; it was built without `rules`; name `git`";
+        assert_eq!((status, stderr.contains(expected)), (Some(2), true), "{stderr}");
+    };
+    several(&mut program(&["serve", "--allow", "git status,ls"]));
+    several(program(&["serve"]).env("ALLOWED_COMMANDS", "git status,ls"));
     let help = said(&mut program(&["--help", "all"])).1;
     assert!(!help.contains("--policy ") && !help.contains("--profile ") && !help.contains("--ask "), "{help}");
     // The first word decides.

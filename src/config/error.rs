@@ -152,6 +152,19 @@ pub enum ConfigError {
         /// Why.
         source: ReadError,
     },
+    /// An entry of several words, in a build without rules.
+    #[error(
+        "`{entry}` in the allow-list ({allow_source}) names arguments, and this build decides by the first word alone; it was built \
+         without `rules`; name `{first}` to allow it with any arguments"
+    )]
+    SeveralWords {
+        /// The entry.
+        entry: String,
+        /// Its first word.
+        first: String,
+        /// Where the allow-list comes from.
+        allow_source: Source,
+    },
     /// A command that the allow-list allows with any arguments, and a policy only with some.
     #[error(
         "`{command}` is described in {described}, and is also in `--allow` ({allow_source}), which would allow any arguments; \

@@ -4,7 +4,8 @@ use super::error::ConfigError;
 use super::given::Given;
 use crate::exec::spool;
 use crate::integrity::demands;
-use crate::policy::{rules, shell_command};
+use crate::policy::rules;
+use crate::tools::shell;
 
 /// A room that a build may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Feature {
             Self::Limits => cfg!(feature = "limits"),
             Self::Lines => cfg!(feature = "lines"),
             Self::Rules => rules::IS_BUILT,
-            Self::Shell => shell_command::IS_BUILT,
+            Self::Shell => shell::IS_BUILT,
             Self::Workbench => cfg!(feature = "workbench"),
         }
     }

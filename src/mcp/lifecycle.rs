@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Caching, Revision, TASKS_EXTENSION, seal};
+use super::{Caching, Revision, seal};
+
+/// The name of the extension for tasks.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// The name and version of a client or server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +72,7 @@ pub(super) fn relevant(capabilities: &Map<String, Value>) -> Map<String, Value> 
     let roots = super::has_roots(capabilities).then(|| ("roots".to_owned(), json!({})));
     let elicitation =
         super::has_form_elicitation(capabilities).then(|| ("elicitation".to_owned(), json!({"form": {}})));
-    let tasks = super::takes_tasks(capabilities).then(|| ("extensions".to_owned(), json!({TASKS_EXTENSION: {}})));
+    let tasks = takes_tasks(capabilities).then(|| ("extensions".to_owned(), json!({TASKS_EXTENSION: {}})));
     roots.into_iter().chain(elicitation).chain(tasks).collect()
 }
 
@@ -118,4 +121,10 @@ pub fn discover_result(revision: Revision, instructions: &str, tasks: TaskSuppor
         "instructions": instructions,
     });
     seal(result, revision, Caching::Cacheable)
+}
+
+/// Whether a client with these capabilities accepts tasks instead of results (2026-07-28).
+pub fn takes_tasks(client_capabilities: &Map<String, Value>) -> bool {
+    let extensions = client_capabilities.get("extensions");
+    extensions.and_then(|extensions| extensions.get(TASKS_EXTENSION)).is_some_and(Value::is_object)
 }

@@ -14,6 +14,9 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
+/// The key of `_meta` that says which task a message is about.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
 /// The content of `_meta` in a modern request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
@@ -128,4 +131,9 @@ const INVALID_PARAMS: i32 = -32602;
 /// `_meta` of every modern result: the name of the server.
 pub(super) fn server_meta() -> Value {
     json!({SERVER_INFO: Implementation::of_this_server().to_value(Revision::V2026_07_28)})
+}
+
+/// The `_meta` of a message about a task (2025-11-25).
+pub fn related_task_meta(id: &str) -> Value {
+    json!({RELATED_TASK: {"taskId": id}})
 }

@@ -13,6 +13,7 @@ mod prompt;
 mod revision;
 mod roots;
 mod subscription;
+#[cfg_attr(not(feature = "background"), path = "no_task.rs")]
 mod task;
 mod tool;
 
@@ -20,18 +21,17 @@ pub(crate) use completion::{CompleteParams, complete_result};
 pub(crate) use elicitation::{
     Approval, ELICITATION_CREATE, approval_params, has_form_elicitation, input_required_result,
 };
-pub(crate) use lifecycle::{Implementation, InitializeParams, TaskSupport, discover_result, initialize_result};
+pub(crate) use lifecycle::{
+    Implementation, InitializeParams, TASKS_EXTENSION, TaskSupport, discover_result, initialize_result, takes_tasks,
+};
 pub(crate) use logging::{LoggingLevel, message_params};
-pub(crate) use meta::{RequestMeta, TraceContext};
+pub(crate) use meta::{RequestMeta, TraceContext, related_task_meta};
 pub(crate) use progress::{ProgressToken, progress_params};
 pub(crate) use prompt::{Prompt, PromptArgument, prompt_result};
 pub use revision::Revision;
 pub(crate) use roots::{ROOTS_LIST, has_roots, root_uris, roots_required_capabilities};
 pub(crate) use subscription::{acknowledged_params, check_listen_params, listen_result, wanted_tasks};
-pub(crate) use task::{
-    TASKS_EXTENSION, Task, TaskPayload, TaskStatus, list_tasks_result, related_task_meta, requested_task, takes_tasks,
-    task_id, tasks_required_capabilities, with_related_task,
-};
+pub(crate) use task::*;
 pub use tool::CallToolResult;
 pub(crate) use tool::{Tool, ToolAnnotations, says_error};
 

@@ -9,12 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Caching, Revision, seal};
-
-/// The name of the extension.
-pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// The key of `_meta` that says which task a message is about.
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+use super::{Caching, Revision, TASKS_EXTENSION, related_task_meta, seal};
 
 /// The status of a task, by the names of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,11 +153,6 @@ fn with_payload(task: Value, payload: TaskPayload<'_>) -> Vec<u8> {
     json
 }
 
-/// The `_meta` of a message about a task (2025-11-25).
-pub fn related_task_meta(id: &str) -> Value {
-    json!({RELATED_TASK: {"taskId": id}})
-}
-
 /// The result of a request, which is an encoded object with members, as the result of `tasks/result` (2025-11-25).
 pub fn with_related_task(result: &[u8], id: &str) -> Vec<u8> {
     let mut json = format!("{{\"_meta\":{},", related_task_meta(id)).into_bytes();
@@ -212,12 +202,6 @@ pub fn task_id(params: &Map<String, Value>) -> Result<&str, String> {
     params.get("taskId").and_then(Value::as_str).ok_or_else(|| "`taskId` must be a string".to_owned())
 }
 
-/// Whether a client with these capabilities accepts tasks instead of results (2026-07-28).
-pub fn takes_tasks(client_capabilities: &Map<String, Value>) -> bool {
-    let extensions = client_capabilities.get("extensions");
-    extensions.and_then(|extensions| extensions.get(TASKS_EXTENSION)).is_some_and(Value::is_object)
-}
-
 /// The `data` of the error for a client that does not declare the extension.
 pub fn tasks_required_capabilities() -> Value {
     json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}})
@@ -226,6 +210,7 @@ pub fn tasks_required_capabilities() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::takes_tasks;
 
     fn task() -> Task {
         Task {

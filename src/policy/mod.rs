@@ -40,8 +40,6 @@ mod refusal;
 mod refusal_kind;
 #[cfg_attr(not(feature = "rules"), path = "no_rules.rs")]
 pub mod rules;
-#[cfg_attr(not(feature = "shell"), path = "no_shell_command.rs")]
-pub(crate) mod shell_command;
 mod source;
 mod subcommands;
 mod syntax;
@@ -73,8 +71,7 @@ pub(crate) use reading::{changes_reading, seems_to_change_reading};
 pub use refusal::{NOT_FOUND_NOTE, Refusal, VariableBar};
 pub(crate) use refusal_kind::RefusalKind;
 pub(crate) use rules::Protected;
-pub use rules::{Approved, Proposal, Proposed, ShellChange};
-pub use shell_command::ShellCommand;
+pub use rules::{Approved, Proposal, Proposed, ShellChange, ShellCommand};
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 pub use working_directory::WorkingDirectory;
 

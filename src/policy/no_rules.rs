@@ -326,6 +326,9 @@ impl fmt::Display for Proposal {
 #[derive(Debug)]
 pub enum Proposed {}
 
+/// A command for the persistent shell, of which there is none.
+pub type ShellCommand = Infallible;
+
 /// A change that an approved call made in the persistent shell, of which there is none.
 #[derive(Debug)]
 pub enum ShellChange {}

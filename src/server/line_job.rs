@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use self::records::part_record;
+use self::records::recorded_part;
 use super::auditor::{Auditor, end_of};
 use super::event::{CallEnded, HowEnded};
 use super::inbox::EventSender;
@@ -209,7 +209,7 @@ impl Decides for AtTurn<'_> {
         if let Some((id, tool)) = &self.audited {
             let call = (self.key, id, tool.as_str());
             let input = self.input.as_ref().zip(self.planned.reader());
-            let decided = parts.iter().filter_map(|part| part_record(part, input)).collect();
+            let decided = parts.iter().filter_map(|part| recorded_part(part, input)).collect();
             let recorded = self.audit.decided_parts(call, decided);
             recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         }

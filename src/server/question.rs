@@ -79,7 +79,7 @@ impl CallToApprove {
     }
 
     /// The question in the audit log, without the words that the rule marks as secret.
-    pub(super) fn to_record(&self, of: AnswerOf) -> String {
+    pub(super) fn recorded_text(&self, of: AnswerOf) -> String {
         self.text_with(Shows::NoSecrets, of).unwrap_or_default()
     }
 
@@ -327,7 +327,7 @@ impl Answer {
     }
 
     /// The end of a question in the audit log: its name, and whether it is remembered.
-    pub(super) fn to_record(&self) -> (&'static str, bool) {
+    pub(super) fn recorded(&self) -> (&'static str, bool) {
         (self.name(), *self == Self::Session)
     }
 }

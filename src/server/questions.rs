@@ -19,6 +19,7 @@ use super::question::{Answer, CallToApprove, Channel};
 
 /// How many approved calls are remembered until the session ends; if there are more, the oldest is asked about again.
 const MOST_REMEMBERED: usize = 256;
+
 /// The questions.
 pub(super) struct Questions {
     pub(super) observer: Arc<dyn Observer>,

@@ -99,7 +99,11 @@ impl Parts {
         problems.extend(self.policy.directories().contradictions());
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program().err()).map(str::to_owned));
         let allow = self.policy.allow_list();
-        if allow.names().is_empty() && !allow.allows_any() && !allow.allows_project() && !allow.rules().ask() {
+        if allow.names().is_empty()
+            && !allow.allows_any()
+            && !allow.allows_project()
+            && allow.rules().for_others("").is_none()
+        {
             problems.push(NOTHING_ALLOWED.to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));

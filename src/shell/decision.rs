@@ -1,8 +1,8 @@
 //! The decision for one command of the persistent shell: by the allow-list, and by the words that its dialect refuses.
 
 use super::dialect::{Change, Refused, current as dialect};
+use crate::policy::rules::shell_command::Finder;
 use crate::policy::rules::without_values;
-use crate::policy::shell_command::Finder;
 use crate::policy::{Explanation, Policy, Refusal, ShellCommand, find_literal_pattern, split_words};
 
 /// The arguments of a command of the persistent shell.

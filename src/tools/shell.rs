@@ -16,6 +16,9 @@ use crate::shell::dialect::current as dialect;
 
 pub(crate) use report::{ShellCommandFacts, shell_hint, shell_result};
 
+/// Whether this build has the room.
+pub(crate) const IS_BUILT: bool = true;
+
 /// The action of a tool on the persistent shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellTool {

@@ -936,6 +936,36 @@ fn check_and_doctor_say_who_would_be_asked() {
     assert!(said.contains("by its path without approval"), "{said}");
 }
 
+#[test]
+fn a_redirection_is_asked_about_though_no_command_is() {
+    let place = Place::new();
+    fs::create_dir(place.base.join("sub")).unwrap();
+    fs::write(place.base.join("sub/x"), "").unwrap();
+    let policy = "commands: {echo: any}\n\
+                  redirections: {write: {path: {access: write, under: [.]}, ask: {path: {access: write, under: [sub]}}}}\n";
+    fs::write(place.base.join("policy.yaml"), policy).unwrap();
+    let asked = place.base.join("asked");
+    let answers = place.script("answers", &format!("echo asked >> {}; exit 10", asked.display()));
+    let args = ["--policy", "policy.yaml", "--project-dir", ".", "--lines", "files", "--ask-with", &answers];
+    let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
+    server.initialize("2025-11-25");
+    for _ in 0..2 {
+        let result = server.call("execute_command", json!({"command": "echo a > sub/x"}));
+        assert_eq!(result["isError"], false, "{result}");
+    }
+    assert_eq!(fs::read_to_string(place.base.join("sub/x")).unwrap(), "a\n");
+    assert_eq!(fs::read_to_string(asked).unwrap(), "asked\n", "the answer is for the session");
+    let begin = ["doctor", "--policy", "policy.yaml", "--project-dir", ".", "--lines", "files"];
+    let doctor = |args: &[&str]| allowexec(&[&begin, args].concat(), &place.base, "").1;
+    assert!(!doctor(&["--ask-with", &answers]).contains("asks nobody"));
+    assert!(doctor(&[]).contains("redirections to or from some files need a person's approval"), "{}", doctor(&[]));
+    let said = doctor(&["--ask", "*"]);
+    assert!(
+        said.contains("calls of commands that nothing describes, and redirections to or from some files need"),
+        "{said}"
+    );
+}
+
 fn allowexec(args: &[&str], dir: &Path, input: &str) -> (i32, String) {
     use std::io::Write;
     use std::process::Stdio;

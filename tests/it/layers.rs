@@ -119,7 +119,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("extern \"C\"", &[]),
     ("pre_exec", &[]),
     ("AllowedCommand {", &["policy/decision.rs"]),
-    (" ShellCommand {", &["policy/shell_command.rs"]),
+    (" ShellCommand {", &["policy/rules/shell_command.rs"]),
     ("set_child_subreaper", &["exec/os/linux/mod.rs"]),
 ];
 

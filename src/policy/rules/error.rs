@@ -39,9 +39,6 @@ impl From<PolicyError> for PolicyWarning {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A policy, in a build that reads none.
-    #[error("this build has no policies and profiles; it was built without `rules`")]
-    NotBuilt,
     /// It is not YAML, or too much of it.
     #[error("{why}")]
     Yaml {

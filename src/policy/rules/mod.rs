@@ -15,6 +15,7 @@
 //! - `of_file`: which rule is for the file of a program
 //! - `measured`, `region`, `protected`: the directories and files that paths are compared with
 //! - `proposal`, `proposed`: what a person is asked to approve
+//! - `shell_command`: a command for the persistent shell
 //! - `variables`: what a line may set for a command
 //! - `lacking`: what the operator would have to add for a refused command
 //! - `hidden`: secrets in calls that no rule has judged
@@ -38,6 +39,7 @@ mod reach;
 mod redirected;
 mod refusal;
 mod region;
+pub(crate) mod shell_command;
 mod synopsis;
 pub(crate) mod texts;
 mod variables;
@@ -69,6 +71,7 @@ pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub(crate) use redirected::{Redirected, Ruled, path_types, redirected};
 pub use redirected::{RedirectionType, Redirections};
 pub use refusal::{described, restricted};
+pub use shell_command::ShellCommand;
 pub use synopsis::{forms_of, synopsis};
 use texts::{Profile, Shipped};
 pub use texts::{decide_example, profile_names, profile_text, words_of};
@@ -254,9 +257,9 @@ impl Rules {
         self.asks_others.then(|| load::asked(name))
     }
 
-    /// Whether a person has to approve some calls.
+    /// Whether a person has to approve some calls, or some redirections of lines.
     pub fn ask(&self) -> bool {
-        self.asks_others || self.heads().any(|rule| rule.asks)
+        self.asks_others || self.heads().any(|rule| rule.asks) || self.redirections().is_some_and(Redirections::asks)
     }
 
     /// The commands and subcommands of which a person has to approve some calls, as they are written. Only rules that ask are read, since

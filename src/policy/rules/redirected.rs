@@ -28,8 +28,17 @@ pub struct RedirectionType {
 impl Redirections {
     /// Whether some files are denied.
     pub(crate) fn denies(&self) -> bool {
+        self.decides(Effect::Deny)
+    }
+
+    /// Whether a person is asked about some files.
+    pub(crate) fn asks(&self) -> bool {
+        self.decides(Effect::Ask)
+    }
+
+    fn decides(&self, effect: Effect) -> bool {
         let mut types = self.write.iter().chain(&self.read);
-        types.any(|own| own.restrictions.iter().any(|restriction| restriction.effect == Effect::Deny))
+        types.any(|own| own.restrictions.iter().any(|restriction| restriction.effect == effect))
     }
 }
 

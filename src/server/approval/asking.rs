@@ -139,7 +139,7 @@ impl Server<'_> {
         self.send(call.pending.feedback.asked(channel.name()));
         let (tool, proposal) = (&*asked.terms.tool, &asked.proposal);
         self.questions.observer.asked(&QuestionAsked { call: call.key, tool, proposal, channel });
-        self.audit.asked(call.key, channel.name(), || asked.to_record(answer_of));
+        self.audit.asked(call.key, channel.name(), || asked.recorded_text(answer_of));
         if call.pending.feedback.wants_progress() {
             self.inbox.after(TICK, Deadline::Asking(number));
         }
@@ -231,7 +231,7 @@ impl Server<'_> {
             let line = Fields::of_call(call.pending.reply.id()).and(call.pending.facts.description());
             let line = told(line, channel, answer, waited);
             self.questions.observer.answered(&QuestionAnswered { call: call.key, channel, answer, waited });
-            self.audit.answered((call.key, channel.name()), answer.to_record(), waited);
+            self.audit.answered((call.key, channel.name()), answer.recorded(), waited);
             if matches!(answer, Answer::Once | Answer::Session) {
                 self.log.write(LogLevel::Info, said_too(line, said).as_str());
                 self.serve_approved(call, Arc::clone(&open.asked));
@@ -260,7 +260,7 @@ impl Server<'_> {
     /// Records that the question that a call waits for is withdrawn at the server's end.
     pub(in crate::server) fn question_ends(&mut self, call: &AskedCall) {
         if let Some(open) = self.questions.open(call.question) {
-            let (channel, answer) = (open.by.channel().name(), Answer::Withdrawn.to_record());
+            let (channel, answer) = (open.by.channel().name(), Answer::Withdrawn.recorded());
             self.audit.answered((call.key, channel), answer, open.since.elapsed());
         }
     }

@@ -45,7 +45,7 @@ impl Server<'_> {
         let (channel, waited) = (Channel::Client, since.elapsed());
         self.questions.observer.answered(&QuestionAnswered { call: key, channel, answer: &answer, waited });
         // Before the decision that follows from it.
-        self.audit.answered((key, channel.name()), answer.to_record(), waited);
+        self.audit.answered((key, channel.name()), answer.recorded(), waited);
         let line = tool_call.describe(|| {
             let call = Fields::of_call(&request.id).ours("tool", &tool_call.tool).command(&asked.proposal.shown());
             told(call, channel, &answer, waited)
@@ -91,7 +91,7 @@ impl Server<'_> {
         self.send(feedback.asked(channel.name()));
         let (tool, proposal) = (&*asked.terms.tool, &asked.proposal);
         self.questions.observer.asked(&QuestionAsked { call: key, tool, proposal, channel });
-        self.audit.asked(key, channel.name(), || asked.to_record(AnswerOf::OneCall));
+        self.audit.asked(key, channel.name(), || asked.recorded_text(AnswerOf::OneCall));
         self.respond(reply, Ok(result));
     }
 
@@ -114,7 +114,7 @@ impl Server<'_> {
         let (channel, waited) = (Channel::Client, since.elapsed());
         self.questions.observer.answered(&QuestionAnswered { call: *call, channel, answer, waited });
         let line = Fields::default().ours("tool", &asked.terms.tool).command(&asked.proposal.shown());
-        self.audit.answered((*call, channel.name()), answer.to_record(), waited);
+        self.audit.answered((*call, channel.name()), answer.recorded(), waited);
         self.log.write(LogLevel::Info, told(line, channel, answer, waited).as_str());
     }
 }

@@ -7,7 +7,7 @@ use crate::lines::{AndOr, Line, Pipeline};
 use crate::policy::line::{LineRefusal, PartDecision, PartKind, PartOutcome, ReadLine, RequestedLine};
 use crate::policy::{Approved, Decision, Refusal, RefusalKind, Requested, quoted};
 use crate::server::auditor::Auditor;
-use crate::server::line_job::records::part_record;
+use crate::server::line_job::records::recorded_part;
 use crate::server::parts::Parts;
 
 /// The number of the one call, and the name of its tool in the audit log.
@@ -50,7 +50,7 @@ impl Parts {
         }
         let decided = self.agents_line(text, directory);
         let id = RequestId::from(CALL);
-        let parts = decided.parts.iter().filter_map(|part| part_record(part, None)).collect();
+        let parts = decided.parts.iter().filter_map(|part| recorded_part(part, None)).collect();
         auditor.decided_parts((CALL, &id, TOOL), parts).map_err(|why| why.to_string())?;
         auditor.end();
         Ok(decided)

@@ -22,7 +22,7 @@ use crate::server::auditor::Auditor;
 use crate::server::deadlines::Since;
 use crate::server::event::{CallEnded, EndOfCommand, HowEnded};
 use crate::server::facts::Facts;
-use crate::server::line_job::records::part_record;
+use crate::server::line_job::records::recorded_part;
 use crate::server::parts::Parts;
 use crate::server::question::{Answer, AnswerOf, CallToApprove, Channel};
 use crate::server::recorded::RecordedDecision;
@@ -114,10 +114,10 @@ impl Parts {
             Terms { tool: TOOL.to_owned(), input: None, timeout: None, is_background: false, is_in_shell: false };
         let call = CallToApprove { sandbox: self.sandboxes_of(&proposal), proposal, terms };
         let (channel, of) = (alone.channel, AnswerOf::OneCall);
-        auditor.asked(CALL, channel.name(), || call.to_record(of));
+        auditor.asked(CALL, channel.name(), || call.recorded_text(of));
         let since = Since::now();
         let answer = (alone.ask)(call.text(of).as_deref());
-        auditor.answered((CALL, channel.name()), answer.to_record(), since.elapsed());
+        auditor.answered((CALL, channel.name()), answer.recorded(), since.elapsed());
         match answer {
             Answer::Once => {}
             Answer::Failed(why) => return Err(RunEnded::Refused(why)),
@@ -219,7 +219,7 @@ impl Parts {
         };
         let decision = self.policy.plan(self.policy.directories(), requested);
         let id = id();
-        let decided = || decision.parts.iter().filter_map(|part| part_record(part, None)).collect();
+        let decided = || decision.parts.iter().filter_map(|part| recorded_part(part, None)).collect();
         let recorded = auditor.decided((CALL, &Facts::default()), None, (&id, TOOL), decided);
         recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
         match decision.outcome {
@@ -343,7 +343,7 @@ impl Decides for AtTurn<'_> {
         let policy = &self.parts.policy;
         let Turn { parts, outcome } = self.planned.pipeline(policy, policy.directories(), pipeline, at);
         let id = id();
-        let decided = parts.iter().filter_map(|part| part_record(part, None)).collect();
+        let decided = parts.iter().filter_map(|part| recorded_part(part, None)).collect();
         let recorded = self.auditor.decided_parts((CALL, &id, TOOL), decided);
         recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
         outcome.map_err(LineError::Refused)

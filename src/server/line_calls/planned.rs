@@ -7,7 +7,7 @@ use crate::policy::{Directories, Explanation, Proposed, Refusal, bounded};
 use crate::server::budget::cost_of_words;
 use crate::server::facts::Known;
 use crate::server::facts::shown as shown_in_list;
-use crate::server::line_job::records::part_record;
+use crate::server::line_job::records::recorded_part;
 use crate::server::line_job::{LineJob, changing_part, shown_words};
 use crate::server::log::Fields;
 use crate::server::not_run::NotRun;
@@ -61,7 +61,7 @@ impl Deciding<'_> {
         self.audit.decided((self.key, self.facts), self.client(), (self.id, &tool_call.tool), || {
             let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
             let of_call = |part| {
-                let decision = part_record(part, input.as_ref().zip(reader))?;
+                let decision = recorded_part(part, input.as_ref().zip(reader))?;
                 let (timeout, is_task) = (asked_timeout, tool_call.task.is_some());
                 Some(RecordedDecision { timeout, is_background: is_fed, is_task, ..decision })
             };

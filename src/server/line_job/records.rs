@@ -6,7 +6,7 @@ use crate::server::recorded::RecordedDecision;
 
 /// The decision on a part of a line; `None` if it is decided, and so recorded, when its turn comes. `input` is that
 /// of the call, with the number of the command that reads it.
-pub(in crate::server) fn part_record<'a>(
+pub(in crate::server) fn recorded_part<'a>(
     part: &'a PartDecision,
     input: Option<(&Digest, usize)>,
 ) -> Option<RecordedDecision<'a>> {

@@ -20,6 +20,7 @@ const MOST_OUTPUT: u64 = 4 * 1024;
 
 /// The most commands that need approval and are named.
 const MOST_ASKED: usize = 6;
+
 /// How a person is asked, according to the operator.
 #[derive(Debug, Clone)]
 pub struct AskSettings {
@@ -48,20 +49,16 @@ impl AskSettings {
     pub(in crate::server) fn warnings(&self, allow: &AllowList, asks: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         if asks && self.program.is_none() {
-            let asked = allow.rules().asking();
-            let named = asked.iter().take(MOST_ASKED).map(|title| format!("`{title}`"));
-            let more =
-                asked.len().checked_sub(MOST_ASKED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
             warnings.push(format!(
-                "calls of {}{} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
-                 program that asks with `--ask-with`",
-                named.collect::<Vec<_>>().join(", "),
-                more.unwrap_or_default()
+                "{} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a program \
+                 that asks with `--ask-with`",
+                asked_about(allow)
             ));
         }
         if self.program.is_some() && !asks {
             warnings.push(
-                "`--ask-with` asks nobody: no rule says `decision: ask`, and `--ask` names no command".to_owned(),
+                "`--ask-with` asks nobody: no rule says `decision: ask` or `ask`, and `--ask` names no command"
+                    .to_owned(),
             );
         }
         if allow.allows_any() && asks {
@@ -72,6 +69,19 @@ impl AskSettings {
         }
         warnings
     }
+}
+
+/// Everything that a person is asked about, as the beginning of a sentence.
+fn asked_about(allow: &AllowList) -> String {
+    let rules = allow.rules();
+    let asked = rules.asking();
+    let mut named: Vec<String> = asked.iter().take(MOST_ASKED).map(|title| format!("`{title}`")).collect();
+    named.extend(rules.for_others("").map(|_| "commands that nothing describes".to_owned()));
+    let more = asked.len().checked_sub(MOST_ASKED).filter(|more| *more > 0).map(|more| format!(" and {more} more"));
+    let calls = (!named.is_empty()).then(|| format!("calls of {}{}", named.join(", "), more.unwrap_or_default()));
+    let files = rules.redirections().filter(|redirections| redirections.asks());
+    let files = files.map(|_| "redirections to or from some files".to_owned());
+    calls.into_iter().chain(files).collect::<Vec<_>>().join(", and ")
 }
 
 /// The questions that the program is asking.

@@ -137,7 +137,11 @@ fn fault(client: Client, entry: &Value, words: &[String], surroundings: &Surroun
 
 fn fault_of_settings(config: &Config, starts_elsewhere: bool) -> Option<String> {
     let allow = config.allow_list();
-    if allow.names().is_empty() && !allow.allows_any() && !allow.allows_project() && !allow.rules().ask() {
+    if allow.names().is_empty()
+        && !allow.allows_any()
+        && !allow.allows_project()
+        && allow.rules().for_others("").is_none()
+    {
         return Some(NOTHING_ALLOWED.to_owned());
     }
     super::risks::directories(config).find_map(|(flag, path)| {

@@ -165,8 +165,7 @@ pub(super) mod tests {
             | Problem::TwoTypes { .. }
             | Problem::UnknownProfile { .. } => true,
             Problem::Value { .. } => !UNSAID.iter().any(|words| problem.to_string().contains(words)),
-            Problem::NotBuilt
-            | Problem::Yaml { .. }
+            Problem::Yaml { .. }
             | Problem::UnknownType { .. }
             | Problem::TypeInItself { .. }
             | Problem::UnknownSet { .. }

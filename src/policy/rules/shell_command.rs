@@ -1,22 +1,20 @@
 //! A command for the persistent shell, allowed by the same list as other commands. Only this file makes one, and only
-//! [`Policy`](super::Policy) calls it, always with the programs that it finds itself.
+//! [`Policy`] calls it, always with the programs that it finds itself.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::rules::{
+use super::{
     Claim, CommandRule, EnvRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, Proposal, ShellChange,
     matcher, secrets_of,
 };
-use super::{AllowList, Directories, Policy, Programs, Refusal, WorkingDirectory};
+
 use crate::files::FileState;
 #[cfg(target_os = "linux")]
 use crate::files::Held;
 #[cfg(target_os = "linux")]
 use crate::integrity::{Needed, needed_by};
-
-/// Whether this build has the room.
-pub(crate) const IS_BUILT: bool = true;
+use crate::policy::{AllowList, Directories, Policy, Programs, Refusal, WorkingDirectory};
 
 /// A command that the persistent shell may run, once, if [`check_in`](Self::check_in) passes when its turn comes.
 #[derive(Debug)]
