@@ -27,7 +27,7 @@ use crate::jsonrpc::RequestId;
 /// The most calls without a turn that are decided on at the same time; the others wait.
 const MOST_DECIDING: usize = 48;
 /// The number of the work that is for no call.
-const NO_CALL: u64 = 0;
+pub(super) const NO_CALL: u64 = 0;
 
 /// A call on which nothing is decided yet.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ struct Shared {
     parts: Arc<Parts>,
     audit: Auditor,
     workers: Arc<Workers>,
-    narrowing: Narrowing,
+    narrowing: Arc<Narrowing>,
     shell: ShellRunner,
     calls: Mutex<Calls>,
 }
@@ -94,8 +94,12 @@ struct Calls {
 }
 
 impl CallThreads {
-    pub(super) fn new(parts: Arc<Parts>, events: EventSender, audit: Auditor, shell: ShellRunner) -> Self {
-        let narrowing = Narrowing::new(Arc::clone(&parts), audit.clone(), events.clone());
+    pub(super) fn new(
+        (parts, events): (Arc<Parts>, EventSender),
+        audit: Auditor,
+        narrowing: Arc<Narrowing>,
+        shell: ShellRunner,
+    ) -> Self {
         let workers = Workers::new(events);
         Self(Arc::new(Shared { parts, audit, workers, narrowing, shell, calls: Mutex::default() }))
     }
@@ -124,16 +128,6 @@ impl CallThreads {
     ) -> Result<(), NotRun> {
         let work = ThreadWork { key, does: Box::new(does) };
         self.0.workers.give(&Pool::OfCalls, self.0.of_calls(), work).map_err(|source| NotRun::NoThread { source })
-    }
-
-    /// Lets a thread narrow the operator's directories to the client's answer to the request of this number.
-    ///
-    /// # Errors
-    /// [`NotRun::NoThread`].
-    pub(super) fn narrow_to(&self, asked: u64, uris: Vec<String>) -> Result<(), NotRun> {
-        let shared = Arc::clone(&self.0);
-        let narrow = move || Some(Event::Narrowed { asked, directories: shared.narrowing.narrow_to(&uris) });
-        self.on_a_thread(NO_CALL, narrow)
     }
 
     /// Takes the next call that was decided on and does not run, or not before its turn.

@@ -1,19 +1,15 @@
 //! From a message to its handler.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use super::asked::Asked;
 use super::auditor::ReceivedLine;
 use super::budget::REQUEST;
-use super::event::Event;
-use super::examine::examine;
 use super::outgoing::Question;
 use super::parts::Parts;
 use super::replies::Reply;
-use super::requests::{HeldCall, MOST_EXPLAINED, MOST_SUBSCRIPTIONS, Subscription};
+use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
 use super::session::{RequestContext, Served, Session, SessionEnd};
 use crate::jsonrpc::{
@@ -21,10 +17,9 @@ use crate::jsonrpc::{
 };
 use crate::mcp::{
     Caching, CompleteParams, LoggingLevel, Revision, TaskSupport, acknowledged_params, check_listen_params,
-    complete_result, discover_result, initialize_result, listen_result, prompt_result, seal, wanted_tasks,
+    complete_result, discover_result, initialize_result, listen_result, seal, wanted_tasks,
 };
 use crate::prompts::{self, PROMPTS};
-use crate::shell::ShellDirectories;
 
 impl Server<'_> {
     /// Handles a request from the client.
@@ -150,36 +145,6 @@ impl Server<'_> {
         }
     }
 
-    /// Lets a thread fill in a prompt, since `explain_refusal` decides on a command.
-    fn get_prompt(&mut self, params: Map<String, Value>, revision: Revision, reply: Reply) {
-        let key = match self.requests.explain(reply) {
-            Ok(key) => key,
-            Err(reply) => {
-                let why = format!(
-                    "{MOST_EXPLAINED} prompts wait to be filled in already; wait for some of their answers first"
-                );
-                return self.refuse(reply, ErrorObject::new(INTERNAL_ERROR, why));
-            }
-        };
-        let (parts, place, explains) = (Arc::clone(&self.parts), self.shell.place(), Arc::clone(&self.explains));
-        let explain = move || {
-            // One by one, since a decision may hold thousands of directories open.
-            let _turn = explains.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = prompts_get(&parts, place.directories(), revision, &params);
-            Some(Event::Explained { key, result })
-        };
-        if let Err(why) = self.calls.on_a_thread(key, explain) {
-            self.explained(key, Err(ErrorObject::new(INTERNAL_ERROR, why.to_string())));
-        }
-    }
-
-    /// Answers a request whose prompt is filled in, unless it was cancelled.
-    pub(super) fn explained(&mut self, key: u64, result: Result<Value, ErrorObject>) {
-        if let Some(reply) = self.requests.take_explained(key) {
-            self.respond(reply, result);
-        }
-    }
-
     /// Opens a subscription: it is acknowledged immediately, and answered only when the server ends it.
     fn listen(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
         if reply.is_in_batch() {
@@ -243,30 +208,6 @@ fn check_first_page(params: &Map<String, Value>) -> Result<(), ErrorObject> {
         None | Some(Value::Null) => Ok(()),
         Some(_) => Err(ErrorObject::invalid_params("the cursor is unknown: lists have one page here")),
     }
-}
-
-fn prompts_get(
-    parts: &Parts,
-    shell: ShellDirectories<'_>,
-    revision: Revision,
-    params: &Map<String, Value>,
-) -> Result<Value, ErrorObject> {
-    let Some(name) = params.get("name").and_then(Value::as_str) else {
-        return Err(ErrorObject::invalid_params("`prompts/get` needs `name`, the name of a prompt, as a string"));
-    };
-    let none = Map::new();
-    let arguments = match params.get("arguments") {
-        None => &none,
-        Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(ErrorObject::invalid_params("`arguments` must be an object of strings")),
-    };
-    let which = parts.toolbox.which();
-    let tools: Vec<_> = parts.toolbox.list().collect();
-    let examine = |command: &str| examine(&parts.policy, which, Asked::Line(command.to_owned()), None, false, shell);
-    let (prompt, text) =
-        prompts::get(name, arguments, &tools, (which, parts.policy.lines()), parts.policy.allow_list(), examine)
-            .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
-    Ok(prompt_result(prompt.description, &text, revision))
 }
 
 fn complete(parts: &Parts, revision: Revision, params: &Map<String, Value>) -> Result<Value, ErrorObject> {

@@ -1,17 +1,16 @@
 //! Everything that the loop handles, as one closed enum, and the reports of the other threads that it carries.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::narrowed::Narrowed;
 use super::question::Answer;
 use crate::config::LogLevel;
 use crate::exec::{End, Limit, Looked};
 use crate::files::Sha256;
 use crate::jsonrpc::{ErrorObject, Line};
-use crate::policy::Directories;
 use crate::shell::ShellState;
 
 /// Something that the loop handles.
@@ -27,8 +26,8 @@ pub(crate) enum Event {
     Signal,
     /// A thread has lines for the log.
     Told(Vec<(LogLevel, String)>),
-    /// A thread has narrowed the directories to the client's answer to the request of this number.
-    Narrowed { asked: u64, directories: Arc<Directories> },
+    /// A thread has narrowed the directories to the client's answer to the request of this number; `None` if it has panicked.
+    Narrowed { asked: u64, narrowed: Option<Box<Narrowed>> },
     /// A thread has filled in the prompt of the request of this number.
     Explained { key: u64, result: Result<Value, ErrorObject> },
     /// A thread has decided on a call that does not run, or not before its turn.
@@ -77,6 +76,8 @@ pub(crate) enum Deadline {
     Ended,
     /// The client's time to answer the server's request of this number is over.
     Outgoing(u64),
+    /// The prompt of this number was to be filled in by now.
+    Prompt(u64),
     /// A person's time to answer the question of this number is over.
     Question(u64),
     /// The same for a question in a result: the client has not come back with an answer.

@@ -32,6 +32,7 @@ mod event;
 mod examine;
 mod facts;
 mod feedback;
+mod filling_in;
 mod in_process;
 mod inbox;
 mod job;
@@ -43,6 +44,7 @@ mod line_job;
 mod listed_tools;
 mod log;
 mod messages;
+mod narrowed;
 mod narrowing;
 mod not_found;
 mod not_run;
@@ -55,6 +57,7 @@ mod placing;
 mod planned;
 #[cfg_attr(not(unix), path = "no_polled.rs")]
 pub(crate) mod polled;
+mod prompting;
 #[cfg_attr(not(feature = "rules"), path = "no_question.rs")]
 mod question;
 #[cfg_attr(not(feature = "rules"), path = "no_questions.rs")]

@@ -6,6 +6,7 @@ use super::auditor::Auditor;
 use super::event::Event;
 use super::inbox::EventSender;
 use super::log::{self, Fields};
+use super::narrowed::Narrowed;
 use super::not_run::NotRun;
 use super::parts::Parts;
 use super::sent_words::SentWords;
@@ -16,8 +17,14 @@ use crate::policy::{Directories, DirectoryError};
 /// The directories for the decision on a call.
 #[derive(Debug)]
 pub(super) enum CalledIn {
-    /// These; `None` for the operator's own.
-    Known(Option<Arc<Directories>>),
+    /// Those of the operator.
+    Operators,
+    /// The operator's, narrowed to the roots of a legacy client.
+    Known {
+        directories: Arc<Directories>,
+        /// The words of the call, for the log.
+        sent: Option<SentWords>,
+    },
     /// The operator's, narrowed to roots of the client.
     Roots {
         /// The roots, as the call names them.
@@ -32,7 +39,7 @@ pub(super) struct Narrowing {
     parts: Arc<Parts>,
     audit: Auditor,
     events: EventSender,
-    /// The directories that the last roots stand for; `None` before the first. The same ones come again and again, so their
+    /// The directories that the last roots on record stand for; `None` before the first. The same ones come again and again, so their
     /// handles are reused.
     last: Mutex<Option<Vec<Arc<Held>>>>,
 }
@@ -42,25 +49,25 @@ impl Narrowing {
         Self { parts, audit, events, last: Mutex::default() }
     }
 
-    /// Returns the operator's directories, narrowed to these roots of the client.
-    pub(super) fn narrow_to(&self, uris: &[String]) -> Arc<Directories> {
-        let before = self.last().clone();
-        let known = before.as_deref().unwrap_or_default();
-        let (directories, client) = self.parts.policy.directories().with_client_roots_after(uris, known);
-        if before.is_none() || !client.dropped.is_empty() || !are_same(&client.directories, known) {
+    /// Returns the operator's directories, narrowed to these roots of the client. Nobody is told of it yet.
+    pub(super) fn narrow_to(&self, uris: &[String]) -> Narrowed {
+        let known = self.last().clone().unwrap_or_default();
+        let (directories, client) = self.parts.policy.directories().with_client_roots_after(uris, &known);
+        Narrowed { directories: Arc::new(directories), client }
+    }
+
+    /// Records roots that decisions rest on from now on, if they are new; returns the lines for the log.
+    pub(super) fn record(&self, Narrowed { directories, client }: Narrowed) -> Vec<(LogLevel, String)> {
+        let mut last = self.last();
+        let is_known = last.as_ref().is_some_and(|known| are_same(&client.directories, known));
+        if !is_known || !client.dropped.is_empty() {
             self.audit.roots(&client.directories, &client.dropped);
         }
-        *self.last() = Some(directories.held_for_client().cloned().collect());
-        let level = self.parts.log_level;
-        let mut told: Vec<_> = client.dropped.into_iter().map(|why| (LogLevel::Warn, why)).collect();
-        if level >= LogLevel::Info {
-            told.push((LogLevel::Info, log::client_roots(&client.directories)));
-        }
-        if !told.is_empty() && level >= LogLevel::Warn {
-            // If the loop is gone, so is the log.
-            self.events.send(Event::Told(told));
-        }
-        Arc::new(directories)
+        *last = Some(directories.held_for_client().cloned().collect());
+        drop(last);
+        let told = client.dropped.into_iter().map(|why| (LogLevel::Warn, why));
+        let narrowed = (LogLevel::Info, log::client_roots(&client.directories));
+        told.chain([narrowed]).filter(|(level, _)| *level <= self.parts.log_level).collect()
     }
 
     /// Returns the directories for the decision on a call; `None` for the operator's own. If there are none, its log line has
@@ -73,11 +80,20 @@ impl Narrowing {
         called_in: CalledIn,
         described: &mut Fields,
     ) -> Result<Option<Arc<Directories>>, NotRun> {
-        let (uris, sent) = match called_in {
-            CalledIn::Known(directories) => return Ok(directories),
-            CalledIn::Roots { uris, sent } => (uris, sent),
+        let (directories, sent) = match called_in {
+            CalledIn::Operators => return Ok(None),
+            CalledIn::Known { directories, sent } => (directories, sent),
+            CalledIn::Roots { uris, sent } => {
+                let narrowed = self.narrow_to(&uris);
+                let directories = Arc::clone(&narrowed.directories);
+                let told = self.record(narrowed);
+                if !told.is_empty() {
+                    // If the loop is gone, so is the log.
+                    self.events.send(Event::Told(told));
+                }
+                (directories, sent)
+            }
         };
-        let directories = self.narrow_to(&uris);
         match if self.parts.roots == RootsMode::Require { unusable(&directories) } else { None } {
             Some(why) => {
                 *described = sent.map_or_else(Fields::default, |sent| sent.describe(&self.parts));
@@ -93,7 +109,7 @@ impl Narrowing {
 }
 
 /// Why calls are refused that need a root of the client, if none of those that it names counts.
-pub(super) fn unusable(narrowed: &Directories) -> Option<NotRun> {
+fn unusable(narrowed: &Directories) -> Option<NotRun> {
     if !narrowed.client_roots().is_empty() {
         return None;
     }

@@ -4,13 +4,16 @@
 //! changed. Calls are held until a thread has narrowed the directories to the answer, but not for long. In the modern era,
 //! the roots come with the call that needs them, its own thread narrows the directories to them, and nothing is kept.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::event::Deadline;
-use super::narrowing::{CalledIn, unusable};
+use super::call_threads::NO_CALL;
+use super::event::{Deadline, Event};
+use super::narrowed::Narrowed;
+use super::narrowing::CalledIn;
 use super::not_run::NotRun;
 use super::outgoing::Question;
 use super::replies::Reply;
@@ -20,11 +23,14 @@ use super::session::RequestContext;
 use crate::config::{LogLevel, RootsMode};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR};
 use crate::mcp::{MISSING_CLIENT_CAPABILITY, has_roots, root_uris, roots_required_capabilities};
-use crate::policy::{Directories, MOST_ROOTS};
+use crate::policy::MOST_ROOTS;
 use crate::text::quote;
 
 /// How long calls are held for the client's answer, and then until its roots were looked at.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
+
+/// How many threads may look at roots that nobody waits for any more. With more, no other roots are looked at.
+const MOST_HANGING: usize = 4;
 
 /// The place of a call.
 pub(super) enum Placed {
@@ -47,8 +53,7 @@ impl Server<'_> {
             self.roots.is_stale = is_wanted;
         } else if is_wanted {
             let (number, request) = self.outgoing.send(Question::Roots, &json!({}));
-            (self.roots.asked, self.roots.is_answered) = (Some(number), false);
-            (self.roots.is_overdue, self.roots.is_stale) = (false, false);
+            (self.roots.asked, self.roots.is_overdue, self.roots.is_stale) = (Some(number), false, false);
             self.inbox.after(ANSWER_TIME, Deadline::Outgoing(number));
             self.send(Some(request));
         }
@@ -56,72 +61,94 @@ impl Server<'_> {
 
     /// Handles the client's answer to the request of this number: a thread narrows the directories to it.
     pub(super) fn roots_answered(&mut self, number: u64, answer: &Result<Value, Value>) {
-        if self.roots.asked != Some(number) {
+        if self.roots.asked.take_if(|asked| *asked == number).is_none() {
             return;
         }
-        let uris = match answer {
-            Ok(result) => root_uris(result, MOST_ROOTS)
-                .ok_or_else(|| "the client's answer to `roots/list` isn't a list of roots".to_owned()),
-            Err(error) => Err(format!("the client does not tell its roots: {}", quote(&error.to_string(), 256))),
+        self.inbox.forget(Deadline::Outgoing(number));
+        match answer {
+            Ok(result) => match root_uris(result, MOST_ROOTS) {
+                Some(uris) => (self.roots.latest, self.roots.waiting) = (Some(number), Some((number, uris))),
+                None => self.log.write(LogLevel::Warn, "the client's answer to `roots/list` isn't a list of roots"),
+            },
+            Err(error) => {
+                let why = quote(&error.to_string(), 256).to_string();
+                self.log.write(LogLevel::Warn, &format!("the client does not tell its roots: {why}"));
+            }
+        }
+        self.look_at_roots();
+        // Before held calls are served: they wait for what has changed.
+        if self.roots.is_stale && self.lifecycle == Lifecycle::Serving {
+            self.ask_for_roots();
+        }
+        self.serve_held();
+    }
+
+    /// Lets a thread look at the latest answer, once no other does.
+    fn look_at_roots(&mut self) {
+        if self.roots.looked_at.is_some() {
+            return;
+        }
+        let Some((number, uris)) = self.roots.waiting.take() else { return };
+        let begun = match self.roots.hanging < MOST_HANGING {
+            true => {
+                let narrowing = Arc::clone(&self.narrowing);
+                let narrow = move || {
+                    let narrowed = catch_unwind(AssertUnwindSafe(|| narrowing.narrow_to(&uris)));
+                    Some(Event::Narrowed { asked: number, narrowed: narrowed.ok().map(Box::new) })
+                };
+                self.calls.on_a_thread(NO_CALL, narrow).map_err(|why| why.to_string())
+            }
+            false => Err("looks at earlier ones have not ended".to_owned()),
         };
-        let narrows = uris.and_then(|uris| {
-            let without = |why| format!("the client's roots can't be looked at: {why}");
-            self.calls.narrow_to(number, uris).map_err(without)
-        });
-        match narrows {
+        match begun {
             Ok(()) => {
-                // That has a time of its own, in which calls are held, even if the answer came late.
-                (self.roots.is_answered, self.roots.is_overdue) = (true, false);
-                self.inbox.forget(Deadline::Outgoing(number));
+                self.roots.looked_at = Some(number);
                 self.inbox.after(ANSWER_TIME, Deadline::Outgoing(number));
             }
             Err(why) => {
-                self.log.write(LogLevel::Warn, &why);
-                self.roots_settled();
+                self.roots.is_unknown = true;
+                self.log.write(LogLevel::Warn, &format!("the client's roots can't be looked at: {why}"));
             }
         }
     }
 
     /// Handles the directories that result from the answer to the request of this number.
-    pub(super) fn roots_narrowed(&mut self, number: u64, directories: Arc<Directories>) {
-        if self.roots.asked == Some(number) {
-            self.roots.known = Some(directories);
-            self.roots_settled();
+    pub(super) fn roots_narrowed(&mut self, number: u64, narrowed: Option<Narrowed>) {
+        self.inbox.forget(Deadline::Outgoing(number));
+        if self.roots.ends_look(number) {
+            self.roots.is_unknown = narrowed.is_none();
+            if let Some(narrowed) = narrowed {
+                self.roots.known = Some(Arc::clone(&narrowed.directories));
+                let told = self.narrowing.record(narrowed);
+                told.iter().for_each(|(level, line)| self.log.write(*level, line));
+            }
         }
-    }
-
-    /// Goes on once an answer is known, or can't be used.
-    fn roots_settled(&mut self) {
-        self.roots.asked = None;
+        self.look_at_roots();
         self.serve_held();
-        if self.roots.is_stale && self.lifecycle == Lifecycle::Serving {
-            self.ask_for_roots();
-        }
     }
 
-    /// Stops holding calls for the answer to the request of this number.
+    /// Stops holding calls for the answer to the request of this number, or for the thread that looks at it.
     pub(super) fn roots_overdue(&mut self, number: u64) {
-        if self.roots.asked == Some(number) && !self.roots.is_overdue {
+        let waited = ANSWER_TIME.as_secs();
+        if self.roots.looked_at == Some(number) {
+            self.roots.give_up_look();
+            self.roots.is_unknown |= self.roots.latest == Some(number);
+            self.log.write(LogLevel::Warn, &format!("the client's roots could not be looked at within {waited} s"));
+            self.look_at_roots();
+        } else if self.roots.asked == Some(number) && !self.roots.is_overdue {
             self.roots.is_overdue = true;
-            let waited = ANSWER_TIME.as_secs();
-            let line = match self.roots.is_answered {
-                true => format!("the client's roots could not be looked at within {waited} s"),
-                false => format!("the client did not tell its roots within {waited} s"),
-            };
-            self.log.write(LogLevel::Warn, &line);
+            self.log.write(LogLevel::Warn, &format!("the client did not tell its roots within {waited} s"));
         }
         self.serve_held();
     }
 
     /// Stops waiting for an answer, because none can come any more. One that has come counts.
     pub(super) fn give_up_roots(&mut self) {
-        if !self.roots.is_answered {
-            self.roots.asked = None;
-        }
+        self.roots.asked = None;
         self.serve_held();
     }
 
-    /// Serves the held calls, unless the client's answer is still awaited.
+    /// Serves the held calls, unless the client's roots are still awaited.
     fn serve_held(&mut self) {
         if !self.roots.are_awaited() {
             self.requests.release().into_iter().for_each(|held| self.serve_request(held));
@@ -141,11 +168,14 @@ impl Server<'_> {
         reply: &mut Reply,
     ) -> Result<Placed, ErrorObject> {
         if self.roots.mode == RootsMode::Ignore {
-            return Ok(Placed::In(CalledIn::Known(None)));
+            return Ok(Placed::In(CalledIn::Operators));
         }
         let is_required = self.roots.mode == RootsMode::Require;
         let declares = has_roots(&context.client_capabilities);
         let known = if !context.revision.is_modern() {
+            if self.roots.is_unknown {
+                return Ok(Placed::NotRun(NotRun::Hangs));
+            }
             self.roots.known.clone()
         } else if let Some(answer) = Question::Roots.answer_in(params).filter(|_| declares) {
             let Some(uris) = root_uris(answer, MOST_ROOTS) else {
@@ -176,12 +206,11 @@ impl Server<'_> {
         } else {
             None
         };
-        let why = match &known {
-            _ if !is_required => None,
-            Some(known) => unusable(known),
-            None if declares => Some(NotRun::NoRoots { why: "the client has not told them" }),
-            None => Some(NotRun::NoRoots { why: "the client does not declare the capability `roots`" }),
-        };
-        Ok(why.map_or(Placed::In(CalledIn::Known(known)), Placed::NotRun))
+        Ok(match known {
+            Some(directories) => Placed::In(CalledIn::Known { directories, sent: sent.take() }),
+            None if !is_required => Placed::In(CalledIn::Operators),
+            None if declares => Placed::NotRun(NotRun::NoRoots { why: "the client has not told them" }),
+            None => Placed::NotRun(NotRun::NoRoots { why: "the client does not declare the capability `roots`" }),
+        })
     }
 }

@@ -40,7 +40,7 @@ pub(super) use decisions::Overdue;
 pub(super) use ends::GivenUp;
 pub(super) use entries::Entry;
 pub(super) use entries::{
-    Answers, ApprovedCall, AskedCall, Cancelled, CancelledAs, Finished, HeldCall, LaneName, Pending, Reading,
+    Answers, ApprovedCall, AskedCall, Cancelled, CancelledAs, Finished, HeldCall, LaneName, Pending, Prompt, Reading,
     Subscription, Undecided, Work,
 };
 
@@ -129,23 +129,31 @@ impl Requests {
         })
     }
 
-    /// Makes a request wait for a thread that fills in its prompt; returns its number.
+    /// Makes a request wait for a thread that fills in its prompt.
     ///
     /// # Errors
     /// The reply, if too many do.
-    pub(super) fn explain(&mut self, reply: Reply) -> Result<u64, Reply> {
-        if self.entries.values().filter(|state| matches!(state, Entry::Explained(_))).count() >= MOST_EXPLAINED {
+    pub(super) fn explain(&mut self, reply: Reply, prompt: Prompt) -> Result<(), Reply> {
+        if self.entries.values().filter(|state| matches!(state, Entry::Explained { .. })).count() >= MOST_EXPLAINED {
             return Err(reply);
         }
         let key = self.other_number();
-        self.entries.insert(key, Entry::Explained(reply));
-        Ok(key)
+        self.entries.insert(key, Entry::Explained { reply, prompt: Some(Box::new(prompt)) });
+        Ok(())
+    }
+
+    /// Takes the next prompt that is to be filled in. Its request stays until [`take_explained`](Self::take_explained).
+    pub(super) fn next_explained(&mut self) -> Option<(u64, Prompt)> {
+        self.entries.iter_mut().find_map(|(key, state)| match state {
+            Entry::Explained { prompt, .. } => Some((*key, *prompt.take()?)),
+            _ => None,
+        })
     }
 
     /// Takes a request whose prompt is filled in, or can't be; `None` if it was cancelled.
     pub(super) fn take_explained(&mut self, key: u64) -> Option<Reply> {
         match self.entries.remove(&key)? {
-            Entry::Explained(reply) => Some(reply),
+            Entry::Explained { reply, .. } => Some(reply),
             other => {
                 self.entries.insert(key, other);
                 None
@@ -192,7 +200,7 @@ impl Requests {
                     | Entry::Deciding { .. }
                     | Entry::Reading(_)
                     | Entry::Awaiting { .. }
-                    | Entry::Explained(_)
+                    | Entry::Explained { .. }
             )
         };
         let lanes = [&self.processes, &self.shell, &self.background];

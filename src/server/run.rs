@@ -1,7 +1,7 @@
 //! The server: one loop, which owns the state of the session. It takes events one by one, and is the only writer.
 
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::auditor::{Anchor, Auditor};
@@ -12,9 +12,11 @@ use super::inbox::{self, Ender, EventSender, Inbox};
 use super::leftovers::Leftovers;
 use super::listed_tools::ListedTools;
 use super::log::{Log, LogSink};
+use super::narrowing::Narrowing;
 use super::not_started::NotStarted;
 use super::outgoing::Outgoing;
 use super::parts::Parts;
+use super::prompting::Prompting;
 use super::questions::Asker;
 use super::questions::Questions;
 use super::replies::Replies;
@@ -56,8 +58,8 @@ pub struct Server<'o> {
     pub(super) audit: Auditor,
     pub(super) calls: CallThreads,
     pub(super) shell: ShellRunner,
-    /// Held by the thread that fills in a prompt.
-    pub(super) explains: Arc<Mutex<()>>,
+    pub(super) narrowing: Arc<Narrowing>,
+    pub(super) prompting: Prompting,
     pub(super) leftovers: Leftovers,
     pub(super) asker: Asker,
     /// Keeps the head of the audit log elsewhere, if the operator has a program for that.
@@ -105,7 +107,13 @@ impl<'o> Server<'o> {
             log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
             ShellRunner::default()
         });
-        let calls = CallThreads::new(Arc::clone(&parts), events.clone(), audit.clone(), shell.clone());
+        let narrowing = Arc::new(Narrowing::new(Arc::clone(&parts), audit.clone(), events.clone()));
+        let calls = CallThreads::new(
+            (Arc::clone(&parts), events.clone()),
+            audit.clone(),
+            Arc::clone(&narrowing),
+            shell.clone(),
+        );
         let asker = Asker::new(events.clone());
         let anchor = Anchor::start(anchor, &audit, events.clone()).unwrap_or_else(|why| {
             log.write(LogLevel::Error, &not_anchored(&why));
@@ -124,7 +132,8 @@ impl<'o> Server<'o> {
             audit,
             calls,
             shell,
-            explains: Arc::default(),
+            narrowing,
+            prompting: Prompting::default(),
             leftovers: Leftovers::default(),
             asker,
             anchor,
@@ -255,7 +264,7 @@ impl<'o> Server<'o> {
             }
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
             Event::Told(lines) => lines.iter().for_each(|(level, line)| self.log.write(*level, line)),
-            Event::Narrowed { asked, directories } => self.roots_narrowed(asked, directories),
+            Event::Narrowed { asked, narrowed } => self.roots_narrowed(asked, narrowed.map(|narrowed| *narrowed)),
             Event::Explained { key, result } => self.explained(key, result),
             Event::DecidedOnly => self.calls_decided(),
             Event::Allowed { key, command, rule } => self.call_allowed(key, &command, &rule),
@@ -277,6 +286,7 @@ impl<'o> Server<'o> {
             Deadline::Drained => self.end_everything(),
             Deadline::Ended => (self.lifecycle, self.is_late) = (Lifecycle::Over, true),
             Deadline::Outgoing(number) => self.roots_overdue(number),
+            Deadline::Prompt(key) => self.prompt_overdue(key),
             Deadline::Question(number) => self.question_overdue(number),
             Deadline::State(number) => self.state_expired(number),
             Deadline::Asking(number) => self.tick(number),

@@ -135,8 +135,6 @@ struct RunningShell {
     changes_before: usize,
     /// The number of the shell in which they were made.
     number: u64,
-    /// Whether the last call has moved the shell, so that its directory may be one that the operator does not allow.
-    has_moved: bool,
     /// Why the shell was restarted during a call that had been answered already.
     untold: Option<String>,
     /// Whether an old shell is still being ended.
@@ -237,7 +235,7 @@ impl ShellRunner {
         job.context.restarted = running.untold.take();
         job.on_start = on_start;
         (running.directories, running.changed_from) = (directories, changed_from);
-        (running.has_moved, running.is_used) = (false, true);
+        running.is_used = true;
         let heartbeat = wants_progress.then(|| heartbeat(job.context.key, shared.maker.events.clone()));
         let shell = running.shell.as_mut().ok_or(NotRun::NoShell)?;
         shell.run(job, stop, heartbeat).then_some(()).ok_or(NotRun::NoShell)
@@ -291,7 +289,7 @@ impl Shared {
         running.shell = Some(self.maker.make(start.clone(), reason).map_err(|source| NotRun::NoThread { source })?);
         running.client_roots = client_roots;
         running.place = running.place.lost();
-        (running.has_moved, running.number) = (false, 0);
+        running.number = 0;
         Ok(running)
     }
 
@@ -307,11 +305,11 @@ impl RunningShell {
         if is_same { self.place.clone() } else { self.place.lost() }
     }
 
-    /// The same, and the directories of the last call if that has moved the shell; `None` in them for the operator's own.
+    /// The same, and the directories of the last call if it has told where the shell is; `None` in them for the operator's own.
     fn found_in(&self, directories: &Directories) -> (ShellPlace, Option<Option<Arc<Directories>>>) {
         let place = self.place_in(directories);
-        let has_moved = self.has_moved && place.current.is_some();
-        (place, has_moved.then(|| self.directories.clone()))
+        let is_known = place.current.is_some();
+        (place, is_known.then(|| self.directories.clone()))
     }
 
     fn take(&mut self, state: &ShellState) {
@@ -329,13 +327,6 @@ impl RunningShell {
         if state.restarted.is_some() {
             self.place.previous = None;
         }
-        let is_unmoved = self.place.current.as_ref().is_some_and(|before| match (&before.held, &current.held) {
-            // A builtin other than `cd` leaves the shell where it was, with the same handle.
-            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
-            (_, None) => before.path == current.path,
-            (None, Some(_)) => false,
-        });
-        self.has_moved |= !is_unmoved;
         self.place.current = Some(current.clone());
     }
 }

@@ -176,8 +176,8 @@ impl Server<'_> {
 
     /// Answers a call, or another request, whose thread has panicked.
     pub(super) fn call_panicked(&mut self, key: u64) {
-        if self.requests.take_explained(key).is_some() {
-            return; // A reply that is dropped is answered with an error.
+        if self.prompt_panicked(key) {
+            return;
         }
         if self.requests.is_decided_on(key) {
             self.give_back(key);

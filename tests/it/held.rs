@@ -495,6 +495,20 @@ fn prompts_that_take_long_to_fill_in_hold_up_no_other_request() {
     };
     let (explained, refused) = (answers.iter().filter(is_explained).count(), answers.iter().filter(is_refused).count());
     assert!(explained >= 64 && explained + refused == 108, "{explained} explained, {refused} refused");
+    // What is cancelled leaves nothing behind.
+    let cancel =
+        |id: usize| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let lines: Vec<String> = (1000..1300)
+        .flat_map(|id| {
+            let mut prompt = prompt(0);
+            prompt["id"] = json!(id);
+            [prompt.to_string(), cancel(id).to_string()]
+        })
+        .collect();
+    server.send(lines.join("\n"));
+    server.ping();
+    let threads = std::fs::read_dir(format!("/proc/{}/task", server.child.id()));
+    assert!(threads.map_or(0, Iterator::count) < 20);
     server.assert_bounded("prompts with long paths");
 }
 

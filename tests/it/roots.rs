@@ -126,6 +126,36 @@ fn a_ping_does_not_wait_for_roots_that_take_long_to_look_at() {
 }
 
 #[test]
+fn a_call_after_a_change_waits_for_the_roots_after_it() {
+    let (_dir, base) = tree();
+    let uri = slow_uri(&base);
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {"listChanged": true}}));
+    answer(&mut server, &many(&uri, 256));
+    server.notify("notifications/roots/list_changed", json!({}));
+    let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": "pwd"}}));
+    // It is asked again although a thread still looks at the first answer.
+    answer(&mut server, &roots(&base, &["three"]));
+    let response = server.response(&json!(id));
+    assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("/three\n"), "{response}");
+}
+
+#[test]
+fn handshakes_while_roots_are_looked_at_leave_few_threads() {
+    let (_dir, base) = tree();
+    let uri = slow_uri(&base);
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    for _ in 0..40 {
+        server.initialize_with("2025-06-18", json!({"roots": {}}));
+        answer(&mut server, &many(&uri, 256));
+    }
+    let threads = || fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap().count();
+    if cfg!(target_os = "linux") {
+        assert!(threads() < 20, "{}", threads());
+    }
+}
+
+#[test]
 fn an_answer_that_has_come_before_the_end_of_the_input_counts() {
     let (_dir, base) = tree();
     let uri = slow_uri(&base);

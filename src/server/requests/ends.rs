@@ -49,9 +49,9 @@ impl Requests {
                 let Pending { reply, facts, .. } = asked.pending;
                 (reply, Some(facts), CancelledAs::Other)
             }
-            Entry::Subscribed(Subscription { reply, .. }) | Entry::Awaiting { reply, .. } | Entry::Explained(reply) => {
-                (reply, None, CancelledAs::Other)
-            }
+            Entry::Subscribed(Subscription { reply, .. })
+            | Entry::Awaiting { reply, .. }
+            | Entry::Explained { reply, .. } => (reply, None, CancelledAs::Other),
             Entry::Reading(reading) => (reading.reply, Some(Facts::default()), CancelledAs::Other),
             Entry::Deciding { pending: Pending { mut reply, facts, .. }, undecided } => {
                 facts.give_up();
@@ -94,7 +94,7 @@ impl Requests {
                 Entry::Asked(asked) => Some(&asked.pending.facts),
                 Entry::Held(_) | Entry::Reading(_) => Some(&nothing),
                 Entry::Answered { .. } | Entry::Background { .. } => None,
-                Entry::Awaiting { .. } | Entry::Explained(_) | Entry::Subscribed(_) => None,
+                Entry::Awaiting { .. } | Entry::Explained { .. } | Entry::Subscribed(_) => None,
             };
             given_up.unanswered.extend(of_call.zip(state.reply()).map(|(facts, reply)| {
                 let line = Fields::of_call(reply.id()).and(facts.description()).ours("cancelled", true);
@@ -126,7 +126,7 @@ impl Requests {
                 }
                 Entry::Held(held) => given_up.held.push(*held),
                 Entry::Asked(asked) => given_up.asked.push(*asked),
-                Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Explained(_) | Entry::Subscribed(_) => {}
+                Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Explained { .. } | Entry::Subscribed(_) => {}
             }
         }
         given_up

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::audit::Received;
 use crate::exec::Stop;
 use crate::jsonrpc::Request;
@@ -200,9 +202,16 @@ pub(in crate::server) enum Entry {
         reply: Reply,
         task: u64,
     },
-    Explained(Reply),
+    Explained {
+        reply: Reply,
+        /// `None` once a thread fills it in.
+        prompt: Option<Box<Prompt>>,
+    },
     Subscribed(Subscription),
 }
+
+/// The parameters of a `prompts/get`, and the revision of its answer.
+pub(in crate::server) type Prompt = (Map<String, Value>, Revision);
 
 /// An open subscription.
 #[derive(Debug)]
@@ -221,7 +230,7 @@ impl Entry {
             Self::Subscribed(Subscription { reply, .. })
             | Self::Reading(Reading { reply, .. })
             | Self::Awaiting { reply, .. }
-            | Self::Explained(reply) => Some(reply),
+            | Self::Explained { reply, .. } => Some(reply),
             Self::Asked(asked) => Some(&asked.pending.reply),
             Self::Deciding { pending, .. } | Self::Queued { pending, .. } | Self::Running { pending, .. } => {
                 Some(&pending.reply)

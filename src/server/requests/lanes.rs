@@ -138,7 +138,7 @@ impl Requests {
             | Entry::Queued { .. }
             | Entry::Reading(_)
             | Entry::Awaiting { .. }
-            | Entry::Explained(_)
+            | Entry::Explained { .. }
             | Entry::Subscribed(_)) => {
                 self.entries.insert(key, other);
                 return None;
