@@ -130,7 +130,7 @@ impl Reached {
     }
 }
 
-/// How many dangling links and missing directories are followed.
+/// The most dangling links and missing directories that are followed.
 const DEEPEST: usize = 40;
 
 fn missing(path: &Path, depth: usize) -> io::Result<(Arc<Held>, Vec<OsString>)> {

@@ -14,7 +14,7 @@ use super::opened::{NotOpened, Opened};
 use super::{ClientRoots, DirectorySettings, Protected, Roots, WorkingDirectory};
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
 
-/// How many parts the paths of one call may have together, with those of the links that they lead through.
+/// The most parts that the paths of one call may have together, with those of the links that they lead through.
 pub(crate) const MOST_STEPS: usize = 16_384;
 
 /// Where the project directory comes from if the operator named none.

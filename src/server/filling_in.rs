@@ -19,9 +19,9 @@ use crate::mcp::{Revision, prompt_result};
 use crate::prompts;
 use crate::shell::ShellDirectories;
 
-/// How long a prompt may take. After that its request is answered with an error, and the next one has its turn.
+/// The longest that a prompt may take. After that its request is answered with an error, and the next one has its turn.
 const LONGEST: Duration = Duration::from_secs(5);
-/// How many threads may fill in prompts that nobody waits for any more. With more, none is filled in.
+/// The most threads that may fill in prompts for which nobody waits any more. Beyond that none is filled in.
 const MOST_HANGING: usize = 4;
 
 impl Server<'_> {

@@ -29,7 +29,7 @@ use crate::text::quote;
 /// How long calls are held for the client's answer, and then until its roots were looked at.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
 
-/// How many threads may look at roots that nobody waits for any more. With more, no other roots are looked at.
+/// The most threads that may look at roots for which nobody waits any more. Beyond that no other roots are looked at.
 const MOST_HANGING: usize = 4;
 
 /// The place of a call.

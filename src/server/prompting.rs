@@ -5,6 +5,6 @@
 pub(super) struct Prompting {
     /// The number of the request whose turn it is.
     pub(super) filled: Option<u64>,
-    /// How many threads still fill in one that nobody waits for any more.
+    /// The number of threads that still fill in one for which nobody waits any more.
     pub(super) hanging: usize,
 }

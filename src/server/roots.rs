@@ -22,7 +22,7 @@ pub(super) struct Roots {
     pub(super) waiting: Option<(u64, Vec<String>)>,
     /// The number of the request whose answer a thread looks at.
     pub(super) looked_at: Option<u64>,
-    /// How many threads look at answers that nobody waits for any more.
+    /// The number of threads that look at answers for which nobody waits any more.
     pub(super) hanging: usize,
     /// Whether the latest answer could not be looked at, so that nobody knows where calls may run.
     pub(super) is_unknown: bool,

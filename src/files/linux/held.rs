@@ -15,7 +15,7 @@ use rustix::process::{Pid, getpid};
 use super::file_systems::renews_times;
 use crate::files::{FileState, Held, Identity, open_without_waiting};
 
-/// How many directories [`Held::lies_in`] climbs at most; PATH_MAX allows no path with more parts.
+/// The most directories that [`Held::lies_in`] climbs; PATH_MAX allows no path with more parts.
 const DEEPEST: usize = 4096;
 
 /// The device and the inode number.

@@ -21,5 +21,5 @@ pub use remove::remove_within;
 pub(super) use unnamed::nameless;
 pub(crate) use unnamed::{give_name, unnamed};
 
-/// How many links are followed; the kernel follows as many.
+/// The most links that are followed; the kernel follows as many.
 const MOST_LINKS: usize = 40;

@@ -17,7 +17,7 @@ impl Requests {
         })
     }
 
-    /// How many calls wait for the answer to this question.
+    /// Counts the calls that wait for the answer to this question.
     pub(in crate::server) fn count_asked(&self, question: u64) -> usize {
         let waits = |entry: &&Entry| matches!(entry, Entry::Asked(asked) if asked.question == question);
         self.entries.values().filter(waits).count()

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{By, Replaceable};
 
-/// How many links are followed, as many as the kernel follows.
+/// The most links that are followed; the kernel follows as many.
 const MOST_LINKS: usize = 40;
 const STICKY: u32 = 0o1000;
 
